@@ -1,0 +1,27 @@
+# frozen_string_literal: true
+
+require_relative "lib/hikyaku/version"
+
+Gem::Specification.new do |spec|
+  spec.name = "hikyaku"
+  spec.version = Hikyaku::VERSION
+  spec.authors = ["The Hikyaku authors"]
+  spec.summary = "Real-time and durable delivery for Ruby: one gem, one process, no Redis."
+  spec.description = "A Mercure hub in Ruby: publish over HTTP, receive over Server-Sent Events; " \
+    "standalone, or mounted in any Rack or Rails application."
+  spec.license = "MIT"
+  spec.required_ruby_version = ">= 3.1"
+  spec.metadata = {"rubygems_mfa_required" => "true"}
+
+  spec.files = Dir["lib/**/*", "exe/*", "sig/**/*", "README.md", "CHANGELOG.md", "LICENSE", "docs/**/*.md"].select { |f| File.file?(f) }
+  spec.bindir = "exe"
+  spec.executables = ["hikyaku"]
+  spec.require_paths = ["lib"]
+
+  spec.add_dependency "jwt", "~> 3.1"
+  spec.add_dependency "jwt-eddsa", "~> 1.0"
+  spec.add_dependency "nio4r", "~> 2.7"
+  spec.add_dependency "puma", ">= 7.0", "< 9"
+  spec.add_dependency "rack", ">= 3.0", "< 4"
+  spec.add_dependency "uri-whatwg_parser", "~> 0.3"
+end
