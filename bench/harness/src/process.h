@@ -1,0 +1,16 @@
+/* process.h: what the server under load has used so far, over all its threads. */
+#ifndef BENCH_PROCESS_H
+#define BENCH_PROCESS_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+struct usage {
+    int64_t cpu_ns; /* running time of all its threads, those that have ended included */
+    int64_t rss_bytes;
+};
+
+/* The sum over `count` processes. Exits with a message when one of them is gone. */
+struct usage process_usage(const pid_t *pids, int count);
+
+#endif

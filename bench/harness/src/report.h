@@ -1,0 +1,31 @@
+/* report.h: the figures of a run: as one JSON object for a program, and as lines for a reader. */
+#ifndef BENCH_REPORT_H
+#define BENCH_REPORT_H
+
+#include "options.h"
+#include "process.h"
+
+#include <stdio.h>
+
+struct report_connect {
+    struct usage before, after;
+    double seconds;
+};
+
+struct report_publish {
+    struct usage before, after;
+    long expected;           /* deliveries, had none been lost */
+    double delivery_seconds; /* from the first publish to the last delivery */
+    double answer_seconds;   /* from the first publish to the last answer */
+};
+
+struct report {
+    const struct options *options;
+    struct report_connect connect;
+    struct report_publish publish;
+};
+
+void report_print_json(const struct report *report, FILE *out);
+void report_print_line(const struct report *report, FILE *out);
+
+#endif

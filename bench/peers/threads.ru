@@ -1,0 +1,33 @@
+# frozen_string_literal: true
+
+# What many applications do first: a thread and a queue for each client.
+
+HEAD = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
+ANSWER = [200, {"content-type" => "text/plain"}, ["ok"]].freeze
+
+queues = []
+lock = Mutex.new
+
+deliver = lambda do |socket, queue|
+  socket.write(HEAD)
+  loop { socket.write(queue.pop) }
+rescue SystemCallError
+  lock.synchronize { queues.delete(queue) }
+  socket.close
+end
+
+subscribe = lambda do |env|
+  socket = env["rack.hijack"].call
+  queue = Queue.new
+  lock.synchronize { queues << queue }
+  Thread.new { deliver.call(socket, queue) }
+  ANSWER
+end
+
+publish = lambda do |env|
+  event = "data: #{env["rack.input"].read}\n\n"
+  lock.synchronize { queues.each { |queue| queue << event } }
+  ANSWER
+end
+
+run ->(env) { (env["REQUEST_METHOD"] == "POST") ? publish.call(env) : subscribe.call(env) }
