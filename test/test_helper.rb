@@ -1,7 +1,15 @@
 # frozen_string_literal: true
 
 $LOAD_PATH.unshift File.expand_path("../lib", __dir__)
+
+# Rails' Minitest plugin would load Active Support into every test, and hide a `require` that is missing.
+ENV["MT_NO_PLUGINS"] = "1"
 require "minitest/autorun"
+require_relative "support/availability"
+require_relative "support/report"
+
+# Settings of the shell that runs the tests are not settings of the hubs that the tests start.
+ENV.delete_if { |name, _| name.start_with?("HIKYAKU_", "MERCURE_") }
 
 # Tests are sentences: `test "a reader that comes back gets what it missed" do … end`.
 module SentenceTests
@@ -12,3 +20,4 @@ module SentenceTests
   end
 end
 Minitest::Test.extend(SentenceTests)
+Minitest::Test.include(Availability)

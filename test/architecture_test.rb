@@ -1,0 +1,107 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/architecture"
+
+# Holds the code to the table "Who may know whom" of ARCHITECTURE.md, which is read from there.
+class ArchitectureTest < Minitest::Test
+  A = Architecture
+
+  def self.alone
+    @alone ||= A.files.zip(A.load_alone(A.files.map { |file| [file.delete_suffix(".rb")] })).to_h
+  end
+
+  # What the libraries that a row permits load themselves is permitted with them.
+  def self.permitted
+    @permitted ||= begin
+      rows = A.rows.reject(&:anything?)
+      rows.zip(A.load_alone(rows.map { |row| libraries_of(row) })).to_h do |row, answer|
+        raise "#{row.name}: #{answer[:error]}" if answer[:error]
+        [row, answer[:loaded].map { |feature| A.library(feature) }.uniq]
+      end
+    end
+  end
+
+  def self.libraries_of(row)
+    [row, *A.rows.select { |other| row.known.include?(other.name) }].flat_map(&:libraries).uniq
+  end
+
+  test "every file under lib belongs to exactly one row, and every row has files" do
+    A.files.each { |file| assert_equal 1, A.rows.count { |row| row.include?(file) }, "rows for #{file}" }
+    A.rows.each { |row| assert A.files.any? { |file| row.include?(file) }, "no file in row #{row.name}" }
+  end
+
+  test "rows name rows that exist, and no two know each other" do
+    names = A.rows.map(&:name)
+    A.rows.reject(&:anything?).each { |row| assert_empty row.known - names - ["nothing"], row.name }
+    A.rows.reject(&:anything?).combination(2) do |one, other|
+      refute one.may_know?(other) && other.may_know?(one), "#{one.name} and #{other.name} know each other"
+    end
+  end
+
+  test "each file loads alone in a fresh Ruby, without a warning" do
+    self.class.alone.each do |file, answer|
+      next if row_for_rails?(file)
+
+      assert_nil answer[:error], file
+      ours = answer[:warnings].select { |warning| warning.include?(A::LIB) }
+      assert_empty ours, file
+    end
+  end
+
+  test "a file that is loaded alone brings in only what its row permits" do
+    wrong = self.class.alone.flat_map do |file, answer|
+      row = A.row_of(file)
+      next [] if row.nil? || row.anything?
+
+      ours, theirs = answer[:loaded].partition { |feature| A.own(feature) }
+      strangers = ours.map { |feature| A.own(feature) }.reject { |other| reachable?(row, A.row_of(other)) }
+      libraries = theirs.map { |feature| A.library(feature) }.uniq.reject do |library|
+        self.class.permitted[row].include?(library) || self.class.libraries_of(row).any? { |name| "#{library}/".start_with?("#{name}/") }
+      end
+      (strangers + libraries.map { |name| name[%r{\A[^/]+}] }.uniq).map { |name| "#{file} loads #{name}" }
+    end
+    assert_empty wrong, "not permitted by ARCHITECTURE.md:\n#{wrong.join("\n")}"
+  end
+
+  test "a require, wherever it stands in a file, names only what the file's row permits" do
+    wrong = A.files.flat_map do |file|
+      row = A.row_of(file)
+      A.requires(file).filter_map do |name, own|
+        permitted = own ? row.may_know?(A.row_of(own) || row) : row.may_use?(name)
+        "#{file} requires #{name}" unless permitted
+      end
+    end
+    assert_empty wrong, "not permitted by ARCHITECTURE.md:\n#{wrong.join("\n")}"
+  end
+
+  test "only the Rails files name Rails, and only web and what stands above it name Rack" do
+    A.files.each do |file|
+      row = A.row_of(file)
+      next if row.nil? || row.anything?
+
+      code = File.readlines(File.join(A::LIB, file)).grep_v(/^\s*#/).join
+      refute_match(/\b(?:Rails|ActionDispatch|ActiveSupport)\b/, code, file)
+      refute_match(/\bRack::/, code, file) unless row.may_use?("rack")
+    end
+  end
+
+  test "nothing under ext/hikyaku/engine includes ruby.h" do
+    with_ruby = Dir[File.join(A::ROOT, "ext/hikyaku/engine/**/*.{c,h}")].select { |file| File.read(file).include?("ruby.h") }
+    assert_empty with_ruby
+  end
+
+  private
+
+  # What a row knows may itself know more: that is loaded with it.
+  def reachable?(row, other, seen = [])
+    return true if other && row.may_know?(other)
+
+    A.rows.any? do |between|
+      row.known.include?(between.name) && !seen.include?(between) && reachable?(between, other, seen + [row])
+    end
+  end
+
+  # Files that only Rails loads need Rails to be there.
+  def row_for_rails?(file) = A.row_of(file)&.name == "rails"
+end

@@ -1,0 +1,50 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "ripper"
+require "support/architecture"
+
+# What RULES.md says about words and files, as far as a program can tell.
+class StyleTest < Minitest::Test
+  ROOT = Architecture::ROOT
+  NOT_USED = File.read(File.join(ROOT, "RULES.md"))[/^Not used: ([a-z, ]+)\./, 1].to_s.split(", ").freeze
+  NAMES = %i[on_ident on_const on_ivar on_cvar on_gvar on_label].freeze
+  TRACKED = IO.popen(%w[git ls-files -z --cached --others --exclude-standard], chdir: ROOT, err: IO::NULL) { |pipe| pipe.read.split("\0") }.freeze
+
+  test "no name in lib uses a word that RULES.md does not" do
+    assert_includes NOT_USED, "channel"
+    found = Architecture.files.flat_map { |file| names(file).filter_map { |line, name| "#{file}:#{line} #{name}" if not_used?(name) } }
+    assert_empty found
+  end
+
+  test "every Ruby file begins with the frozen string comment" do
+    files = TRACKED.grep(/\.rb\z/).reject { |file| File.read(File.join(ROOT, file), 100).start_with?("# frozen_string_literal: true\n", "#!") }
+    assert_empty files
+  end
+
+  test "files in lib are short enough to hold one idea" do
+    long = Architecture.files.to_h { |file| [file, File.foreach(File.join(Architecture::LIB, file)).count] }.select { |_, lines| lines > 300 }
+    assert_empty long, "about 200 lines is a prompt to split"
+  end
+
+  test "lock files name no registry but the public ones" do
+    gems = File.read(File.join(ROOT, "Gemfile.lock")).scan(/^  remote: (.+)$/).flatten
+    assert_equal [".", "https://rubygems.org/"], gems.sort
+    packages = File.read(File.join(ROOT, "package-lock.json")).scan(/"resolved": "([^"]+)"/).flatten
+    assert_empty packages.grep_v(%r{\Ahttps://registry\.npmjs\.org/})
+  end
+
+  private
+
+  def names(file)
+    tokens = Ripper.lex(File.read(File.join(Architecture::LIB, file)))
+    tokens.filter_map { |(line, _), type, name| [line, name] if NAMES.include?(type) }
+  end
+
+  # `NIO::Selector` is another library's name for its own thing.
+  def not_used?(name)
+    return false if name == "Selector"
+
+    name.gsub(/([a-z])([A-Z])/, '\1_\2').downcase.scan(/[a-z]+/).any? { |word| NOT_USED.include?(word.delete_suffix("s")) }
+  end
+end

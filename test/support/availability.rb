@@ -1,0 +1,49 @@
+# frozen_string_literal: true
+
+# Programs that not every machine has. A test that needs one says so with `skip_unless_available`; where
+# nothing may be skipped (CI=1 or HIKYAKU_NO_SKIP=1) every skip is a failure, so that a machine that has
+# lost its browser cannot pass by testing less.
+module Availability
+  NO_SKIP = ENV.values_at("CI", "HIKYAKU_NO_SKIP").any? { |value| !["", "0", "false"].include?(value.to_s) }
+
+  # What one program is called on different systems.
+  NAMES = {
+    "chromium" => %w[chromium chromium-browser google-chrome google-chrome-stable]
+  }.freeze
+
+  ROOT = File.expand_path("../..", __dir__)
+
+  class << self
+    # @param program [String] for example "nginx"
+    # @return [String, nil] its path
+    def path_of(program)
+      folders = ENV["PATH"].to_s.split(File::PATH_SEPARATOR) | %w[/usr/sbin /sbin]
+      NAMES.fetch(program, [program]).product(folders).map { |name, folder| File.join(folder, name) }
+        .find { |path| File.file?(path) && File.executable?(path) }
+    end
+
+    # @param package [String] name of an npm package
+    def npm_package?(package) = File.exist?(File.join(ROOT, "node_modules", package, "package.json"))
+  end
+
+  # Skips the test unless all of this can be used.
+  #
+  # @param programs [Array<String>] for example "chromium", "nginx"
+  # @param npm [Array<String>, String] packages of package.json
+  # @return [Array<String>] the programs' paths
+  def skip_unless_available(*programs, npm: [])
+    paths = programs.map do |program|
+      Availability.path_of(program) || skip("#{program} is not installed: bin/setup --tests")
+    end
+    Array(npm).each do |package|
+      Availability.npm_package?(package) || skip("the npm package #{package} is not installed: bin/setup --tests")
+    end
+    paths
+  end
+
+  # @raise [Minitest::Assertion] in place of the skip, where nothing may be skipped
+  def skip(reason = nil, backtrace = caller)
+    flunk("skipped where nothing may be skipped: #{reason}") if NO_SKIP
+    super
+  end
+end

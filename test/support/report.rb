@@ -1,0 +1,30 @@
+# frozen_string_literal: true
+
+# Writes what one test process did into the file that bin/test names in HIKYAKU_TEST_REPORT, and lists
+# the skipped tests with their reasons, which Minitest itself keeps to its verbose mode.
+module Report
+  PATH = ENV["HIKYAKU_TEST_REPORT"]
+
+  class Reporter < Minitest::StatisticsReporter
+    def report
+      super
+      skipped = results.select(&:skipped?).map { |result| "#{result.klass}: #{result.name} (#{result.failure.message})" }
+      PATH ? write(skipped) : list(skipped)
+    end
+
+    private
+
+    def write(skipped)
+      File.binwrite(PATH, Marshal.dump({tests: count, failed: failures + errors, skipped: skipped}))
+    end
+
+    def list(skipped)
+      io.puts "\nSKIPPED:", skipped.map { |line| "  #{line}" } if skipped.any?
+    end
+  end
+
+  def self.minitest_plugin_init(options)
+    Minitest.reporter << Reporter.new(options[:io], options)
+  end
+end
+Minitest.extensions << Report

@@ -1,0 +1,135 @@
+# frozen_string_literal: true
+
+require "etc"
+require "tempfile"
+require_relative "part"
+
+module Suite
+  # Runs parts in processes of their own, as many at once as there are processors, keeps their output
+  # apart, and ends with a table.
+  class Runner
+    LIMIT = 15 * 60 # seconds for one part: a test that hangs must not hang everything
+    ROW = "%-14<part>s %-8<result>s %7<tests>s %8<skipped>s %9<time>s  %<remark>s"
+    STILL = 30 # seconds between signs of life
+
+    Result = Struct.new(:part, :passed, :seconds, :tests, :skipped, :remark, keyword_init: true)
+    private_constant :Result
+
+    # @param parts [Array<Part>]
+    def initialize(parts, out: $stdout, jobs: Integer(ENV.fetch("HIKYAKU_TEST_JOBS", Etc.nprocessors)).clamp(1, 4))
+      @parts = parts
+      @out = out
+      @jobs = [jobs, parts.size].min
+      @results = []
+      @lock = Mutex.new
+      @running = {}
+    end
+
+    # @return [Boolean] whether everything passed
+    def run
+      began = now
+      queue = Queue.new.tap { |waiting| @parts.each { |part| waiting << part }.then { waiting.close } }
+      workers = Array.new(@jobs) { Thread.new { work(queue) } }
+      workers.each(&:join)
+      summarize(now - began)
+      @results.any? && @results.all?(&:passed)
+    rescue Interrupt
+      @lock.synchronize { @running.each_value { |pid| stop(pid) } }
+      @out.puts "\ninterrupted"
+      false
+    end
+
+    private
+
+    def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+
+    def work(queue)
+      while (part = queue.pop)
+        output = Tempfile.create("hikyaku-test")
+        report = Tempfile.create("hikyaku-report")
+        begin
+          result = perform(part, output, report.path)
+          @lock.synchronize { show(result, output) }
+        ensure
+          [output, report].each { |file| file.close.then { File.unlink(file.path) } }
+        end
+      end
+    end
+
+    def perform(part, output, report_path)
+      began = now
+      said = began
+      remark = nil
+      passed = part.commands.all? do |command|
+        pid = Process.spawn({"HIKYAKU_TEST_REPORT" => report_path}, *command,
+          in: File::NULL, pgroup: true, **streams(output))
+        @lock.synchronize { @running[part] = pid }
+        until (status = Process.wait2(pid, Process::WNOHANG)&.last)
+          sleep 0.05
+          if now - began > LIMIT
+            remark = "stopped after #{LIMIT / 60} minutes"
+            stop(pid)
+          elsif now - said > STILL
+            said = now
+            @lock.synchronize { @out.puts "… #{part.name} is still running (#{(now - began).round} s)" }
+          end
+        end
+        status.success?
+      end
+      conclude(part, passed, now - began, remark, report_path)
+    ensure
+      @lock.synchronize { @running.delete(part) }
+    end
+
+    # One part alone is watched as it runs; several would be mixed up.
+    def streams(output) = (@parts.one? && @out == $stdout) ? {} : {out: [output.path, "a"], err: [:child, :out]}
+
+    # A test process that ends well without a report, or with no test in it, has tested nothing.
+    def conclude(part, passed, seconds, remark, report_path)
+      written = File.binread(report_path)
+      report = written.empty? ? {} : Marshal.load(written)
+      if part.tests && passed && report.fetch(:tests, 0).zero?
+        passed = false
+        remark = "no test ran"
+      end
+      Result.new(part: part, passed: passed, seconds: seconds, tests: report[:tests],
+        skipped: report.fetch(:skipped, []), remark: remark)
+    end
+
+    def stop(pid)
+      Process.kill(:TERM, -pid)
+      sleep 1
+      Process.kill(:KILL, -pid)
+    rescue Errno::ESRCH, Errno::EPERM
+      nil
+    end
+
+    def show(result, output)
+      @results << result
+      title = "#{result.part.name}: #{result.passed ? "ok" : "FAILED"}, #{seconds(result.seconds)}"
+      @out.puts "── #{title} #{"─" * [0, 90 - title.size].max}"
+      @out.puts File.read(output.path, encoding: "UTF-8").scrub.strip, ""
+      @out.flush
+    end
+
+    def summarize(total)
+      @out.puts format(ROW, part: "part", result: "result", tests: "tests", skipped: "skipped", time: "time", remark: "").rstrip
+      @results.sort_by { |result| @parts.index(result.part) }.each do |result|
+        @out.puts format(ROW, part: result.part.name, result: result.passed ? "ok" : "FAILED", tests: result.tests,
+          skipped: result.tests && result.skipped.size, time: seconds(result.seconds), remark: result.remark).rstrip
+      end
+      list_skipped
+      failed = @results.reject(&:passed).map { |result| result.part.name }
+      @out.puts "", (failed.empty? ? "everything passed" : "FAILED: #{failed.join(", ")}") + " (#{seconds(total)})"
+    end
+
+    def list_skipped
+      skipped = @results.flat_map(&:skipped)
+      return if skipped.empty?
+
+      @out.puts "", "SKIPPED, so NOT tested here (#{skipped.size}):", skipped.map { |line| "  #{line}" }
+    end
+
+    def seconds(number) = format("%.1f s", number)
+  end
+end
