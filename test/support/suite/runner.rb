@@ -33,7 +33,7 @@ module Suite
       workers.each(&:join)
       summarize(now - began)
       @results.any? && @results.all?(&:passed)
-    rescue Interrupt
+    rescue SignalException
       @lock.synchronize { @running.each_value { |pid| stop(pid) } }
       @out.puts "\ninterrupted"
       false
@@ -61,7 +61,8 @@ module Suite
       said = began
       remark = nil
       passed = part.commands.all? do |command|
-        pid = Process.spawn({"HIKYAKU_TEST_REPORT" => report_path}, *command,
+        env, command = command.first.is_a?(Hash) ? [command.first, command.drop(1)] : [{}, command]
+        pid = Process.spawn(env.merge("HIKYAKU_TEST_REPORT" => report_path), *command,
           in: File::NULL, pgroup: true, **streams(output))
         @lock.synchronize { @running[part] = pid }
         until (status = Process.wait2(pid, Process::WNOHANG)&.last)

@@ -1,0 +1,96 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "stringio"
+require "tmpdir"
+require_relative "suite/runner"
+require_relative "suite/selection"
+
+# The runner behind bin/test: it must never say that all is well when something was not tested.
+class SuiteTest < Minitest::Test
+  test "a part that passes is ok, and its output and number of tests are shown" do
+    passed, out = run_tests("test(%(one)) { assert true }")
+    assert passed
+    assert_match(/^files +ok +1 +0 /, out)
+    assert_match(/1 runs, 1 assertions/, out)
+    assert_match(/^everything passed/, out)
+  end
+
+  test "one failing part fails everything, and is named" do
+    passed, out = run_parts(part("good", "exit 0"), part("bad", "warn %(it broke); exit 1"))
+    refute passed
+    assert_match(/^bad +FAILED/, out)
+    assert_match(/^good +ok/, out)
+    assert_match(/it broke/, out)
+    assert_match(/^FAILED: bad /, out)
+  end
+
+  test "a test process that dies before it has reported fails" do
+    refute run_tests("at_exit { exit!(0) }").first
+    refute run_tests("Process.kill(:KILL, $$)").first
+  end
+
+  test "test files with no test in them fail" do
+    passed, out = run_tests("")
+    refute passed
+    assert_match(/no test ran/, out)
+  end
+
+  test "a skipped test is listed with its reason" do
+    passed, out = run_tests("test(%(needs it)) { skip_unless_available(%(frobnicator)) }")
+    assert passed
+    assert_match(/^SKIPPED, so NOT tested here \(1\):\n  SampleTest: test_needs_it \(frobnicator is not installed/, out)
+  end
+
+  test "where nothing may be skipped, a skip is a failure" do
+    %w[CI HIKYAKU_NO_SKIP].each do |name|
+      passed, out = run_tests("test(%(needs it)) { skip %(no moon) }", name => "1")
+      refute passed, name
+      assert_match(/nothing may be skipped: no moon/, out)
+    end
+  end
+
+  test "the second command of a part runs only if the first did well" do
+    first = Suite::Part.new(name: "two", commands: [ruby("exit 1"), ruby("puts %(second)")])
+    passed, out = run_parts(first)
+    refute passed
+    refute_match(/second/, out)
+  end
+
+  test "arguments name parts, files and folders, and pass on what is Minitest's" do
+    assert_equal ["contract", "lint"], Suite::Selection.new(%w[contract lint]).parts.map(&:name)
+    command = Suite::Selection.new(["test/style_test.rb", "-n", "/lock/"]).parts.first.commands.first
+    assert_equal ["test/style_test.rb", "--", "-n", "/lock/"], command.last(4)
+    folder = Suite::Selection.new(["test/support"]).parts.first.commands.first
+    assert_includes folder, "test/support/suite_test.rb"
+    error = assert_raises(ArgumentError) { Suite::Selection.new(["nothing"]).parts }
+    assert_match(/nothing is neither a file nor a part; the parts are /, error.message)
+  end
+
+  test "every test file is in exactly one part" do
+    named = Suite::Selection.new([]).parts.flat_map { |part| part.commands.flatten.grep(/_test\.rb\z/) }
+    assert_equal Dir["test/**/*_test.rb"].sort, named.sort
+  end
+
+  private
+
+  def run_tests(body, env = {})
+    Dir.mktmpdir do |folder|
+      file = File.join(folder, "sample_test.rb")
+      File.write(file, "require %(test_helper)\nclass SampleTest < Minitest::Test\n#{body}\nend\n")
+      part = Suite::Parts.process("files", [file])
+      part.commands.first.unshift({"CI" => nil, "HIKYAKU_NO_SKIP" => nil}.merge(env))
+      run_parts(part)
+    end
+  end
+
+  def run_parts(*parts)
+    out = StringIO.new
+    passed = Dir.chdir(File.expand_path("../..", __dir__)) { Suite::Runner.new(parts, out: out).run }
+    [passed, out.string]
+  end
+
+  def part(name, code) = Suite::Part.new(name: name, commands: [ruby(code)])
+
+  def ruby(code) = [RbConfig.ruby, "--disable-gems", "-e", code]
+end
