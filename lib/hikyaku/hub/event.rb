@@ -1,0 +1,52 @@
+# frozen_string_literal: true
+
+module Hikyaku
+  class Hub
+    # The Server-Sent Events form of what the hub sends: bytes, made once and shared by all who receive them.
+    #
+    # HTML Living Standard, section "Server-sent events"; Mercure draft-08, sections "Publication" and
+    # "Server-Sent Events Field Injection".
+    module Event
+      LINE_BREAK = /\r\n|\r|\n/
+      private_constant :LINE_BREAK
+
+      # A comment: keeps proxies and clients from closing an idle stream.
+      HEARTBEAT = ":\n\n".b.freeze
+
+      module_function
+
+      # @param id [String] the event id
+      # @param data [String] any text; each line becomes a `data` field, whether CR, LF or CRLF ends it
+      # @param type [String, nil] the event type; the browser's `message` when nil
+      # @param retry_after [Integer, nil] milliseconds before a client reconnects
+      # @return [String] the event's bytes, frozen, binary
+      def encode(id:, data:, type: nil, retry_after: nil)
+        frame = String.new(capacity: data.bytesize + id.bytesize + 64)
+        frame << "event: " << type << "\n" if type && !type.empty?
+        frame << "retry: " << retry_after.to_s << "\n" if retry_after
+        frame << "id: " << id << "\n"
+        if data.match?(/[\r\n]/)
+          data.split(LINE_BREAK, -1).each { |line| frame << "data: " << line << "\n" }
+        else
+          frame << "data: " << data << "\n"
+        end
+        frame << "\n"
+        frame.force_encoding(Encoding::BINARY).freeze
+      end
+
+      # An event without an id: it leaves the reader's cursor where it is.
+      #
+      # @param data [String] one line
+      # @param type [String, nil]
+      # @return [String] frozen, binary
+      def transient(data:, type: nil)
+        frame = type ? "event: #{type}\n" : +""
+        (frame + "data: #{data}\n\n").b.freeze
+      end
+
+      # @param milliseconds [Integer] when the client should come back
+      # @return [String] frozen, binary
+      def retry_after(milliseconds) = "retry: #{milliseconds}\n\n".b.freeze
+    end
+  end
+end

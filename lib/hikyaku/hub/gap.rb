@@ -1,0 +1,39 @@
+# frozen_string_literal: true
+
+require "json"
+require_relative "event"
+
+module Hikyaku
+  class Hub
+    # Tells a reader in its own stream that events may be missing, where a browser's EventSource can see it: response
+    # headers it cannot.
+    #
+    #     event: mercure
+    #     id: #PGzYTzR-0Sg
+    #     data: {"type":"gap","reason":"overrun","last_event_id":"#0a…","matches":[{"match":"/news","match_type":"exact"}]}
+    #
+    # `reason` is `overrun` (the reader was slower than the history is long) or `unknown` (the event that it named is not
+    # known: too old, or the hub was restarted). `last_event_id` is the last event before the gap. The stream goes on
+    # after `id` with the oldest event that is retained. Publishers cannot forge it: the type `mercure` is reserved.
+    module Gap
+      module_function
+
+      # @param id [String] from where the stream goes on
+      # @param after [String] the last event that the reader has
+      # @param reason [String]
+      # @param matchers [Array<Matcher>] whose events may be missing; none: any
+      # @return [String] the event's bytes
+      def event(id:, after:, reason:, matchers: [])
+        document = {type: "gap", reason: reason, last_event_id: printable(after)}
+        unless matchers.empty?
+          document[:matches] = matchers.map { |matcher| {match: matcher.pattern, match_type: matcher.type} }
+        end
+        Event.encode(id: id, data: JSON.generate(document), type: "mercure")
+      end
+
+      def printable(id) = id.dup.force_encoding(Encoding::UTF_8).scrub.byteslice(0, 1024).scrub
+
+      private_class_method :printable
+    end
+  end
+end

@@ -1,0 +1,48 @@
+# frozen_string_literal: true
+
+module Hikyaku
+  class Hub
+    # An authorisation decision as a value: what one subscriber listens to, what it may read, until when, and who it
+    # is. A grant is made once for given request values and shared by every subscriber with the same ones; a subscriber
+    # holds the decision, not the request.
+    class Grant
+      # @return [Array<Matcher>] one for each subscription, without duplicates
+      attr_reader :matchers
+      # @return [#subscribe?, nil] says which topics' private updates may be read; nil: none
+      attr_reader :reader
+      # @return [Float, nil] seconds since 1970 at which the stream must end
+      attr_reader :expires_at
+      # @return [String, nil] who: the token's subject
+      attr_reader :subject
+      # @return [String, nil] the token's issuer
+      attr_reader :issuer
+      # @return [Float, nil] seconds since 1970 when the token was issued
+      attr_reader :issued_at
+      # @return [Array<Hash, nil>] what the token says of each subscription, in the order of the matchers
+      attr_reader :payloads
+
+      # @param matchers [Array<Matcher>]
+      # @param reader [#subscribe?, nil] asked with a Topic
+      def initialize(matchers:, reader: nil, expires_at: nil, subject: nil, issuer: nil, issued_at: nil, payloads: [])
+        @matchers = matchers.uniq.freeze
+        @reader = reader
+        @expires_at = expires_at
+        @subject = subject
+        @issuer = issuer
+        @issued_at = issued_at
+        @payloads = payloads.freeze
+        freeze
+      end
+
+      # Mercure draft-08, section "Subscribers": one granted topic suffices, whichever topic was matched.
+      #
+      # @param record [Record]
+      # @return [Boolean]
+      def admits?(record)
+        return true unless record.private?
+        return false unless @reader
+        record.topics.any? { |topic| @reader.subscribe?(topic) }
+      end
+    end
+  end
+end

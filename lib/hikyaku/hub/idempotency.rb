@@ -1,0 +1,55 @@
+# frozen_string_literal: true
+
+require_relative "../error"
+
+module Hikyaku
+  class Hub
+    # Remembers the keys of publishes for a while, so that a repeated request gives the first one's id and publishes
+    # nothing twice. Bounded in number; the oldest are forgotten first.
+    class Idempotency
+      # @param limit [Integer] how many keys are remembered
+      # @param seconds [Numeric] for how long
+      def initialize(limit: 10_000, seconds: 86_400)
+        @limit = limit
+        @seconds = seconds
+        @known = {}
+      end
+
+      # @param key [Object] who and which: the publisher and its key
+      # @param fingerprint [Object] what was published
+      # @param now [Float] seconds
+      # @yieldreturn [String] the id of the new event
+      # @return [String] the event id
+      # @raise [KeyReused] the key was used for something else
+      def fetch(key, fingerprint, now:)
+        forget(now)
+        if (known = @known[key])
+          raise KeyReused, "this Idempotency-Key was used for another update" unless known[:fingerprint] == fingerprint
+          return known[:id]
+        end
+        id = yield
+        @known[key] = {fingerprint: fingerprint, id: id, at: now}
+        id
+      end
+
+      private
+
+      def forget(now)
+        while (key, known = @known.first)
+          break if @known.size < @limit && known[:at] + @seconds > now
+          @known.delete(key)
+        end
+      end
+    end
+  end
+
+  # An Idempotency-Key came with two different updates.
+  class KeyReused < ArgumentError
+    include Error
+  end
+
+  # More connections than the hub may hold, in total or from one address.
+  class TooManyConnections < StandardError
+    include Error
+  end
+end

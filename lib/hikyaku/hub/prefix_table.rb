@@ -1,0 +1,46 @@
+# frozen_string_literal: true
+
+module Hikyaku
+  class Hub
+    # Things that stand under a text prefix; finds those whose prefix begins a given string with one hash look-up
+    # for each length of prefix in use.
+    class PrefixTable
+      def initialize
+        @by_length = {}
+      end
+
+      # @param prefix [String] may be empty
+      # @param thing [Object] known by identity
+      def add(prefix, thing)
+        prefixes = (@by_length[prefix.bytesize] ||= {})
+        (prefixes[prefix.b] ||= {}.compare_by_identity)[thing] = true
+      end
+
+      # Removes a thing. O(1).
+      #
+      # @param prefix [String]
+      # @param thing [Object]
+      def remove(prefix, thing)
+        prefixes = @by_length[prefix.bytesize] or return
+        things = prefixes[prefix.b] or return
+        things.delete(thing)
+        return unless things.empty?
+        prefixes.delete(prefix.b)
+        @by_length.delete(prefix.bytesize) if prefixes.empty?
+      end
+
+      # @param string [String]
+      # @yieldparam thing [Object]
+      def each_candidate(string, &block)
+        bytes = string.b
+        @by_length.each do |length, prefixes|
+          next if length > bytes.bytesize
+          prefixes[bytes.byteslice(0, length)]&.each_key(&block)
+        end
+      end
+
+      # @return [Boolean]
+      def empty? = @by_length.empty?
+    end
+  end
+end

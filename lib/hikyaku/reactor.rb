@@ -1,0 +1,314 @@
+# frozen_string_literal: true
+
+require "nio"
+require "socket"
+require_relative "error"
+require_relative "hub/event"
+
+module Hikyaku
+  # Carries a hub's bytes: one thread for all subscribers, however many there are. It starts when the first one comes
+  # and belongs to the process that started it; a forked child begins anew.
+  #
+  # A connection is anything with `write_nonblock(bytes, exception: false)`, `close` and `closed?`; a socket, or a
+  # Web::Pump where the server keeps the socket to itself.
+  class Reactor
+    # Deliveries between two looks at the other sockets, and at the other threads.
+    SLICE = 128
+    # Bytes that are gathered for one write to a reader that is behind.
+    MAX_WRITE = 64 * 1024
+    # What the kernel may hold for a reader that does not read.
+    SEND_BUFFER = 64 * 1024
+    # Bytes that a subscriber may send after its request before it is closed: it has nothing to say.
+    MAX_CHATTER = 64 * 1024
+    private_constant :SLICE, :MAX_WRITE, :SEND_BUFFER, :MAX_CHATTER
+
+    # @param hub [Hub]
+    # @param write_timeout [Numeric, nil] seconds without progress after which a blocked subscriber is closed
+    # @param logger [Logger, nil]
+    def initialize(hub, write_timeout: 30, logger: nil)
+      @hub = hub
+      @write_timeout = write_timeout if write_timeout&.positive?
+      @logger = logger
+      @start = Mutex.new
+      @repeats = []
+      reset
+      hub.driver = self
+    end
+
+    # Takes over a connection. What the subscriber has missed is sent at once.
+    #
+    # @param subscriber [Hub::Subscriber]
+    # @param connection [BasicSocket, #write_nonblock] belongs to the reactor from now on
+    # @return [void]
+    def attach(subscriber, connection)
+      own!
+      @incoming << [subscriber, connection]
+      wake
+    end
+
+    # Wakes the reactor when somebody may be ready. Cheap when it is awake.
+    #
+    # @return [void]
+    def wake
+      return unless @sleeping
+      @sleeping = false
+      @selector.wakeup
+    rescue IOError
+      nil # it was just stopped
+    end
+
+    # A connection that refused bytes accepts them again.
+    #
+    # @param subscriber [Hub::Subscriber]
+    # @return [void]
+    def writable(subscriber)
+      @hub.drive { |engine| engine.writable(subscriber) unless subscriber.closed }
+      wake
+    end
+
+    # A connection was closed by the other side.
+    #
+    # @param subscriber [Hub::Subscriber]
+    # @return [void]
+    def hung_up(subscriber)
+      @hub.drive { |engine| engine.close(subscriber, :hung_up) }
+      wake
+    end
+
+    # Calls a block regularly on the reactor's thread.
+    #
+    # @param seconds [Numeric]
+    # @return [void]
+    def every(seconds, &block)
+      @repeats << [seconds, monotonic + seconds, block]
+      wake
+    end
+
+    # Sends what is pending, closes every stream and ends the thread.
+    #
+    # @param seconds [Numeric] how long that may take
+    # @return [void]
+    def stop(seconds: 5)
+      thread = @thread
+      return unless thread&.alive? && @pid == Process.pid
+      @stopping = monotonic + seconds
+      @sleeping = true
+      wake
+      thread.join(seconds + 1) unless thread == Thread.current
+    end
+
+    # @return [Boolean]
+    def running? = @thread&.alive? ? @pid == Process.pid : false
+
+    # @return [String]
+    def inspect = "#<#{self.class.name} #{running? ? "running" : "idle"}>"
+
+    private
+
+    def reset
+      @incoming = []
+      @closing = []
+      @monitors = {}.compare_by_identity
+      @blocked = {}.compare_by_identity
+      @sleeping = false
+      @stopping = nil
+      @pid = nil
+      @thread = nil
+      @next_tick = @next_second = 0.0
+    end
+
+    # Starts the thread in this process. What a parent process left behind is forgotten, none of its sockets touched.
+    def own!
+      return if @pid == Process.pid && @thread.alive?
+      @start.synchronize do
+        next if @pid == Process.pid && @thread&.alive?
+        abandon if @pid && @pid != Process.pid
+        reset
+        @selector = NIO::Selector.new
+        @pid = Process.pid
+        @thread = Thread.new { run }
+        @thread.name = "hikyaku-reactor"
+      end
+    end
+
+    def abandon
+      inherited = []
+      @hub.drive { |engine| engine.each_subscriber { |subscriber| inherited << subscriber } }
+      @hub.drive { |engine| inherited.each { |subscriber| engine.unsubscribe(subscriber) } }
+    end
+
+    def run
+      until @stopping && finished?
+        begin
+          turn
+        rescue => error
+          @logger&.error("reactor: #{error.class}: #{error.message} (#{error.backtrace&.first})")
+          sleep 0.01
+        end
+      end
+    ensure
+      @monitors.each_key.to_a.each { |subscriber| release(subscriber) }
+      @selector.close
+    end
+
+    def turn
+      adopt
+      more = @hub.drive { |engine| serve(engine) }
+      now = monotonic
+      pass_time(now) if now >= @next_tick
+      look(more, now)
+      Thread.pass if more
+    end
+
+    def finished?
+      (@monitors.empty? && @incoming.empty?) || monotonic > @stopping
+    end
+
+    def adopt
+      while (subscriber, connection = @incoming.shift)
+        begin
+          take_over(subscriber, connection)
+        rescue IOError, SystemCallError
+          @monitors[subscriber] = nil
+          release(subscriber)
+        end
+      end
+    end
+
+    def take_over(subscriber, connection)
+      subscriber.connection = connection
+      @monitors[subscriber] = nil
+      if connection.is_a?(BasicSocket)
+        connection.setsockopt(Socket::SOL_SOCKET, Socket::SO_SNDBUF, SEND_BUFFER)
+        monitor = @selector.register(connection, :r)
+        monitor.value = subscriber
+        @monitors[subscriber] = monitor
+      end
+      @hub.drive do |engine|
+        engine.control(subscriber, Hub::Event::HEARTBEAT)
+        engine.writable(subscriber)
+      end
+    end
+
+    # The hot path. Under the hub's lock, a slice at a time.
+    #
+    # @return [Boolean] whether there may be more
+    def serve(engine)
+      now = monotonic
+      count = 0
+      while count < SLICE && (subscriber = engine.next_ready)
+        count += 1
+        if subscriber.closing
+          @closing << subscriber
+        elsif (bytes = engine.take(subscriber, MAX_WRITE))
+          begin
+            written = subscriber.connection.write_nonblock(bytes, exception: false)
+          rescue IOError, SystemCallError
+            engine.close(subscriber, :hung_up)
+            written = 0
+          end
+          if written == bytes.bytesize
+            engine.wrote(subscriber, written, now: now)
+          else
+            block(engine, subscriber, (written == :wait_writable) ? 0 : written, now)
+          end
+        end
+      end
+      count == SLICE
+    end
+
+    def block(engine, subscriber, written, now)
+      engine.wrote(subscriber, written, now: now)
+      @blocked[subscriber] = now
+      monitor = @monitors[subscriber]
+      monitor.interests = :rw if monitor && !monitor.closed?
+    end
+
+    def look(more, now)
+      close_closing
+      timeout = more ? 0 : [@next_tick - now, 0].max
+      unless more
+        @sleeping = true
+        timeout = 0 if pending?
+      end
+      @selector.select(timeout) { |monitor| attend(monitor) }
+      @sleeping = false
+    end
+
+    def pending?
+      !@incoming.empty? || @hub.drive(&:ready?) || (@stopping && finished?)
+    end
+
+    def attend(monitor)
+      subscriber = monitor.value
+      unless monitor.writable? && @blocked.key?(subscriber)
+        return listen(subscriber) if monitor.readable?
+        return
+      end
+      @blocked.delete(subscriber)
+      monitor.interests = :r
+      @hub.drive { |engine| engine.writable(subscriber) }
+      listen(subscriber) if monitor.readable?
+    end
+
+    # A subscriber has nothing to say; what is read is the end of the connection.
+    def listen(subscriber)
+      data = subscriber.connection.read_nonblock(4096, exception: false)
+      return if data == :wait_readable
+      heard = data ? subscriber.heard += data.bytesize : nil
+      release(subscriber) if heard.nil? || heard > MAX_CHATTER
+    rescue IOError, SystemCallError
+      release(subscriber)
+    end
+
+    def pass_time(now)
+      @hub.drive do |engine|
+        engine.tick(now: now)
+        @next_tick = [engine.next_tick || now + 1, now + 1].min
+      end
+      return if now < @next_second
+      @next_second = now + 0.5
+      time_out(now) if @write_timeout
+      @repeats.each do |repeat|
+        seconds, at, block = repeat
+        next if now < at
+        repeat[1] = now + seconds
+        block.call
+      end
+    end
+
+    def time_out(now)
+      late = @blocked.select { |_, since| since + @write_timeout <= now }
+      late.each_key { |subscriber| release(subscriber) }
+    end
+
+    def close_closing
+      until @closing.empty?
+        subscriber = @closing.shift
+        bid_farewell(subscriber)
+        release(subscriber)
+      end
+    end
+
+    # Between two events a client is told when to come back; within one nothing can be said.
+    def bid_farewell(subscriber)
+      return if subscriber.offset > 0 || subscriber.control || subscriber.blocked || subscriber.closing == :hung_up
+      farewell = Hub::Event.retry_after(@hub.reconnection_delay)
+      subscriber.connection&.write_nonblock(farewell, exception: false)
+    rescue IOError, SystemCallError
+      nil
+    end
+
+    def release(subscriber)
+      @blocked.delete(subscriber)
+      @monitors.delete(subscriber)&.close
+      subscriber.connection&.close
+    rescue IOError, SystemCallError
+      nil
+    ensure
+      @hub.unsubscribe(subscriber)
+    end
+
+    def monotonic = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+  end
+end

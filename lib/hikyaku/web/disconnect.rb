@@ -1,0 +1,37 @@
+# frozen_string_literal: true
+
+require "json"
+require_relative "form"
+require_relative "problem"
+
+module Hikyaku
+  class Web
+    # `DELETE {hub path}/subscribers/{subject}`: closes a subject's streams. Not part of the Mercure protocol.
+    #
+    # It needs a publisher's token that grants `publish` on that path as a topic (nobody can publish there otherwise: it
+    # lies in the reserved namespace), or on `*`. With `?revoke=1` the subject's older tokens are refused from now on.
+    class Disconnect
+      # @param hub [Hub]
+      # @param gate [Gate]
+      def initialize(hub, gate)
+        @hub = hub
+        @gate = gate
+        @root = "#{hub.hub_path}/subscribers/"
+      end
+
+      # @param request [Request]
+      # @return [Array(Integer, Hash, Array<String>)] 200 with the number of streams that are closed
+      # @raise [Problem]
+      def call(request)
+        access = @gate.publisher(request)
+        path = request.path.dup.force_encoding(Encoding::UTF_8)
+        @gate.forbidden!("the token does not grant publishing to #{path}") unless access.publish?([@hub.topics[path]])
+        subject = Form.unescape(path.delete_prefix(@root))
+        raise Problem.new(400, "the subject is missing or not valid UTF-8") if subject.empty? || !subject.valid_encoding?
+        count = @hub.disconnect(subject: subject, revoke: request.query.any? { |name, value| name == "revoke" && value != "0" })
+        body = JSON.generate(subject: subject, disconnected: count)
+        [200, {"content-type" => "application/json", "content-length" => body.bytesize.to_s, "cache-control" => "no-store"}, [body]]
+      end
+    end
+  end
+end

@@ -1,0 +1,76 @@
+# frozen_string_literal: true
+
+require_relative "../error"
+require_relative "authorization"
+require_relative "problem"
+
+module Hikyaku
+  class Web
+    # Finds out who sends a request and turns failures into the answers that the specification asks for.
+    #
+    # Mercure draft-08, sections "Presenting the Access Token" and "Error Responses".
+    class Gate
+      # @param hub [Hub] knows the revocations
+      # @param authorization [Authorization]
+      # @param origins [Origins]
+      # @param config [Config]
+      # @param logger [Logger, nil]
+      def initialize(hub, authorization, origins, config, logger: nil)
+        @hub = hub
+        @authorization = authorization
+        @origins = origins
+        @cookie_name = config.cookie_name
+        @legacy = config.legacy
+        @anonymous = config.anonymous
+        @logger = logger
+      end
+
+      # @param request [Request]
+      # @return [Access]
+      # @raise [Problem]
+      def publisher(request)
+        token, source = token_of(request, query: false)
+        missing! unless token
+        if source == :cookie && !@origins.publish_allowed?(request.env)
+          raise Problem.new(400, "with a cookie, Origin or Referer must name an origin that may publish", code: "invalid_request")
+        end
+        access(token, :publisher)
+      end
+
+      # @param request [Request]
+      # @param anonymous [Boolean] whether a request without a token may be let in
+      # @return [Access, nil] nil for an anonymous subscriber
+      # @raise [Problem]
+      def subscriber(request, anonymous: @anonymous)
+        return if anonymous && !@authorization.subscriber_configured?
+        token, = token_of(request, query: true)
+        return access(token, :subscriber) if token
+        missing! unless anonymous
+      end
+
+      # @raise [Problem] 403
+      def forbidden!(detail)
+        raise Problem.new(403, detail, code: "insufficient_scope")
+      end
+
+      private
+
+      def token_of(request, query:)
+        Authorization.token_of(request.env, cookie_name: @cookie_name, legacy: @legacy && query ? true : (@legacy ? :no_query : false))
+      end
+
+      def access(token, role)
+        access = @authorization.access(token, role)
+        raise InvalidToken, "tokens of this subject that are so old are revoked" if @hub.revoked?(access.subject, access.issued_at)
+        access
+      rescue InvalidToken => error
+        @logger&.info { "refused a #{role}'s token: #{error.message}" }
+        raise Problem.new(401, "the access token is not valid", code: "invalid_token")
+      end
+
+      def missing!
+        raise Problem.new(401, "an access token is needed")
+      end
+    end
+  end
+end

@@ -1,0 +1,34 @@
+# frozen_string_literal: true
+
+module Hikyaku
+  class Web
+    # Link header values (RFC 8288) and entity tags (RFC 9110, section 8.8.3) that carry event ids.
+    #
+    # Mercure draft-08, section "Hub Discovery".
+    module Link
+      module_function
+
+      # The value of a `Link` header that leads to a hub.
+      #
+      # @param url [String] the hub's URL
+      # @param last_event_id [String, nil] the newest event when the resource was made
+      # @param type [String, nil] the event type of the resource's updates
+      # @param content_type [String, nil] the media type of their data
+      # @return [String]
+      def hub(url, last_event_id: nil, type: nil, content_type: nil)
+        attributes = {"last-event-id" => last_event_id, "type" => type, "content-type" => content_type}.compact
+        ["<#{url.gsub(/[<>\s]/) { |c| format("%%%02X", c.ord) }}>", %(rel="mercure"), *attributes.map { |name, value| %(#{name}="#{quote(value)}") }].join("; ")
+      end
+
+      # @param id [String]
+      # @return [String] the id without the characters that an entity tag cannot hold
+      def etag(id)
+        id.b.gsub(/[\x00-\x20"%\x7f]/n) { |byte| format("%%%02X", byte.ord) }.force_encoding(Encoding::UTF_8)
+      end
+
+      def quote(value) = value.gsub(/["\\]/) { |character| "\\#{character}" }
+
+      private_class_method :quote
+    end
+  end
+end

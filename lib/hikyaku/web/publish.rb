@@ -1,0 +1,94 @@
+# frozen_string_literal: true
+
+require_relative "problem"
+require_relative "../hub/update"
+
+module Hikyaku
+  class Web
+    # POST to the hub's URL.
+    #
+    # Mercure draft-08, sections "Publication" and "Publishers".
+    class Publish
+      IDEMPOTENCY_KEY_BYTES = 255
+      # Where a repeated request is recognised, a client may repeat it.
+      HEADERS = {
+        "content-type" => "text/plain; charset=utf-8",
+        "cache-control" => "no-store",
+        "hikyaku-idempotency" => "1"
+      }.freeze
+      private_constant :IDEMPOTENCY_KEY_BYTES, :HEADERS
+
+      # @param hub [Hub]
+      # @param gate [Gate]
+      # @param config [Config] for the limits
+      def initialize(hub, gate, config)
+        @hub = hub
+        @gate = gate
+        @config = config
+      end
+
+      # @param request [Request]
+      # @return [Array(Integer, Hash, Array<String>)] 200 with the event id
+      # @raise [Problem]
+      def call(request)
+        access = @gate.publisher(request)
+        update = update_of(request.form(limit: @config.max_request_bytes))
+        permit(access, update)
+        id = @hub.publish(update, idempotency_key: idempotency_key(request, access))
+        [200, HEADERS.merge("content-length" => id.bytesize.to_s), [id]]
+      rescue LimitExceeded => error
+        raise Problem.new(413, error.message)
+      rescue InvalidTopic, InvalidUpdate => error
+        raise Problem.new(400, error.message)
+      rescue KeyReused => error
+        raise Problem.new(422, error.message)
+      end
+
+      private
+
+      def update_of(fields)
+        topics = []
+        values = {}
+        fields.each do |name, value|
+          case name
+          when "topic" then topics << value
+          when "data", "id", "type", "retry", "private" then values[name] ||= value
+          end
+        end
+        check_limits(topics, values)
+        Hub::Update.new(topics: topics, data: values["data"] || "", private: values.key?("private"), id: values["id"],
+          type: values["type"], retry_after: retry_of(values), max_topic_bytes: @config.max_topic_bytes)
+      end
+
+      def check_limits(topics, values)
+        raise InvalidUpdate, "topic is missing: name at least one" if topics.empty?
+        too_large!("there are #{topics.size} topics", @config.max_topics) if topics.size > @config.max_topics
+        too_large!("id has #{values["id"].bytesize} bytes", @config.max_id_bytes) if values["id"] && values["id"].bytesize > @config.max_id_bytes
+        too_large!("type has #{values["type"].bytesize} bytes", @config.max_type_bytes) if values["type"] && values["type"].bytesize > @config.max_type_bytes
+      end
+
+      def too_large!(what, limit)
+        raise LimitExceeded, "#{what}, more than the #{limit} that are allowed"
+      end
+
+      # A field without a value says nothing, as with id and type.
+      def retry_of(values) = (values["retry"] == "") ? nil : values["retry"]
+
+      # The whole update or none of it: every topic must be granted.
+      def permit(access, update)
+        topics = update.topics.map { |topic| @hub.topics[topic] }
+        if (reserved = topics.find(&:reserved?))
+          raise InvalidTopic, "topic #{reserved.value.inspect} lies in the reserved namespace #{@hub.hub_path}"
+        end
+        return if access.publish?(topics)
+        raise Problem.new(403, "the token does not grant publishing to every topic of the update", code: "insufficient_scope")
+      end
+
+      def idempotency_key(request, access)
+        key = request.header("HTTP_IDEMPOTENCY_KEY") or return
+        raise Problem.new(400, "Idempotency-Key must have 1 to #{IDEMPOTENCY_KEY_BYTES} bytes") if key.empty? || key.bytesize > IDEMPOTENCY_KEY_BYTES
+        [access.issuer, access.subject, key]
+      end
+    end
+  end
+end

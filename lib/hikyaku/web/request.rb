@@ -1,0 +1,100 @@
+# frozen_string_literal: true
+
+require "ipaddr"
+require_relative "form"
+require_relative "problem"
+
+module Hikyaku
+  class Web
+    # What the hub reads of a request: the values that decide, and nothing else.
+    class Request
+      FORM = %r{\Aapplication/x-www-form-urlencoded\s*(;|\z)}i
+      private_constant :FORM
+
+      # @return [Hash] the Rack environment
+      attr_reader :env
+
+      # @param env [Hash]
+      # @param trusted_proxies [Array<IPAddr>] whose word on the client's address counts
+      def initialize(env, trusted_proxies: [])
+        @env = env
+        @trusted_proxies = trusted_proxies
+      end
+
+      # @return [String]
+      def method = @env["REQUEST_METHOD"]
+
+      # @return [String] the path as it was sent, percent-encoded
+      def path
+        @path ||= begin
+          path = "#{@env["SCRIPT_NAME"]}#{@env["PATH_INFO"]}"
+          (path.size > 1 && path.end_with?("/") && @env["PATH_INFO"] == "/" && @env["SCRIPT_NAME"] != "") ? path.chop : path
+        end
+      end
+
+      # @return [String]
+      def query_string = @env["QUERY_STRING"] || ""
+
+      # @return [Array<Array(String, String)>] names and values of the query component
+      def query = @query ||= Form.parse(query_string)
+
+      # Names and values of a form body.
+      #
+      # @param limit [Integer] bytes
+      # @return [Array<Array(String, String)>]
+      # @raise [Problem] 400 when it is not a form, 413 when it is larger than the limit
+      def form(limit:)
+        unless FORM.match?(@env["CONTENT_TYPE"].to_s)
+          raise Problem.new(400, "the body must be sent as application/x-www-form-urlencoded")
+        end
+        Form.parse(body(limit: limit))
+      end
+
+      # @param limit [Integer] bytes
+      # @return [String] binary
+      # @raise [Problem] 413 when the body is larger
+      def body(limit:)
+        too_large!(limit) if @env["CONTENT_LENGTH"].to_i > limit
+        input = @env["rack.input"] or return +""
+        body = input.read(limit + 1) || +""
+        too_large!(limit) if body.bytesize > limit
+        body
+      end
+
+      # @return [Boolean]
+      def body? = @env["CONTENT_LENGTH"].to_i > 0 || @env.key?("HTTP_TRANSFER_ENCODING")
+
+      # @param name [String] as CGI writes it: `HTTP_ORIGIN`
+      # @return [String, nil]
+      def header(name) = @env[name]
+
+      # The client's address: what the nearest proxies that are trusted say of it. A Unix socket has none.
+      #
+      # @return [String, nil]
+      def address
+        peer = @env["REMOTE_ADDR"]
+        forwarded = @env["HTTP_X_FORWARDED_FOR"]
+        return peer if forwarded.nil? || !trusted?(peer)
+        forwarded.split(",").map(&:strip).reverse_each do |hop|
+          peer = hop
+          break unless trusted?(hop)
+        end
+        peer
+      end
+
+      private
+
+      def trusted?(address)
+        return true if address.nil? || address.empty?
+        ip = IPAddr.new(address)
+        @trusted_proxies.any? { |range| range.family == ip.family && range.include?(ip) }
+      rescue IPAddr::Error
+        false
+      end
+
+      def too_large!(limit)
+        raise Problem.new(413, "the body is larger than #{limit} bytes")
+      end
+    end
+  end
+end

@@ -1,0 +1,110 @@
+# frozen_string_literal: true
+
+require_relative "problem"
+require_relative "stream"
+require_relative "../hub/grant"
+
+module Hikyaku
+  class Web
+    # GET, HEAD and QUERY of the hub's URL.
+    #
+    # Mercure draft-08, sections "Subscription", "Subscribers" and
+    # "Reconnection, State Reconciliation, and Event Sourcing".
+    class Subscribe
+      HEADERS = {
+        "content-type" => "text/event-stream",
+        "cache-control" => "no-store, no-transform",
+        "x-accel-buffering" => "no"
+      }.freeze
+      TYPES = {"match" => "exact", "match_exact" => "exact", "match_urlpattern" => "urlpattern"}.freeze
+      RESERVED = /\Amatch/i
+      # Names under which 0.x clients send the last event id.
+      LEGACY_CURSORS = %w[lastEventID Last-Event-ID].freeze
+      private_constant :HEADERS, :TYPES, :RESERVED, :LEGACY_CURSORS
+
+      # @param hub [Hub]
+      # @param reactor [Reactor]
+      # @param gate [Gate]
+      # @param config [Config]
+      def initialize(hub, reactor, gate, config)
+        @hub = hub
+        @reactor = reactor
+        @gate = gate
+        @config = config
+      end
+
+      # @param request [Request]
+      # @return [Array(Integer, Hash, Stream)]
+      # @raise [Problem]
+      def call(request)
+        query = request.query
+        body = (request.method == "QUERY" && request.body?) ? request.form(limit: @config.max_request_bytes) : []
+        access = @gate.subscriber(request)
+        grant = grant_for(query + body, access)
+        cursor = cursor_of(request, query, body)
+        headers = HEADERS
+        headers = headers.merge("connection" => "close") if request.env["SERVER_PROTOCOL"]&.start_with?("HTTP/1")
+        return [200, headers.merge(cursor_headers(cursor && @hub.resolve(cursor, grant))), []] if request.method == "HEAD"
+        subscriber = @hub.subscribe(grant, last_event_id: cursor, address: request.address)
+        stream = Stream.new(@hub, @reactor, subscriber, owned: request.env.key?("puma.socket"))
+        [200, headers.merge(cursor_headers(subscriber.last_event_id)), stream]
+      rescue TooManyConnections => error
+        raise Problem.new(429, error.message, headers: {"retry-after" => (1 + @hub.reconnection_delay / 1000).to_s})
+      rescue InvalidMatcher, InvalidTopic, LimitExceeded => error
+        raise Problem.new(400, error.message)
+      end
+
+      private
+
+      def grant_for(parameters, access)
+        matchers = matchers_of(parameters)
+        raise Problem.new(400, missing_matcher) if matchers.empty?
+        return Hub::Grant.new(matchers: matchers) unless access
+        Hub::Grant.new(
+          matchers: matchers, reader: access, expires_at: access.expires_at, subject: access.subject, issuer: access.issuer,
+          payloads: matchers.uniq.map { |matcher| access.payload(@hub.topics[matcher.pattern]) }
+        )
+      end
+
+      def matchers_of(parameters)
+        found = parameters.filter_map do |name, value|
+          if RESERVED.match?(name)
+            type = TYPES[name] or raise InvalidMatcher, "#{printable(name)} is not a matcher this hub knows: use match, match_exact or match_urlpattern"
+            [type, value]
+          elsif name == "topic" && @config.legacy
+            ["uri_template", value]
+          end
+        end
+        if found.size > @config.max_matchers
+          raise LimitExceeded, "there are #{found.size} matchers, more than the #{@config.max_matchers} that are allowed"
+        end
+        found.uniq.map { |type, pattern| @hub.matcher(type, pattern, max_bytes: @config.max_pattern_bytes) }
+      end
+
+      def missing_matcher
+        @config.legacy ? "no topic is asked for: send match, match_urlpattern or topic" : "no topic is asked for: send match or match_urlpattern"
+      end
+
+      # The header beats the query component, which beats the body. Nil when no cursor was sent at all; a client that sent
+      # an empty one is answered like any other.
+      def cursor_of(request, query, body)
+        names = @config.legacy ? ["last_event_id", *LEGACY_CURSORS] : ["last_event_id"]
+        sent = [request.header("HTTP_LAST_EVENT_ID")]
+        [query, body].each do |parameters|
+          names.each { |name| sent << parameters.assoc(name)&.last }
+        end
+        sent.compact!
+        cursor = sent.find { |value| !value.empty? } || sent.first
+        cursor&.dup&.force_encoding(Encoding::UTF_8)
+      end
+
+      def cursor_headers(id)
+        return {} unless id
+        return {"mercure-last-event-id" => id} unless @config.legacy
+        {"mercure-last-event-id" => id, "last-event-id" => id}
+      end
+
+      def printable(name) = name.dup.scrub("?")[0, 64].inspect
+    end
+  end
+end

@@ -1,0 +1,87 @@
+# frozen_string_literal: true
+
+require "json"
+require_relative "form"
+require_relative "link"
+require_relative "problem"
+
+module Hikyaku
+  class Web
+    # The subscription API: who listens to what.
+    #
+    # Mercure draft-08, section "Subscription API"; for 0.x clients, the section of the same name there.
+    class Subscriptions
+      TYPES = %w[exact urlpattern].freeze
+      # One answer: what is listed, and whether it is for 0.x clients.
+      Selection = Struct.new(:type, :pattern, :subscriber, :legacy, keyword_init: true)
+      private_constant :TYPES, :Selection
+
+      # @param hub [Hub]
+      # @param gate [Gate]
+      # @param config [Config]
+      def initialize(hub, gate, config)
+        @hub = hub
+        @gate = gate
+        @legacy = config.legacy
+        @root = hub.documents.root
+      end
+
+      # @param request [Request]
+      # @return [Array(Integer, Hash, Array<String>)]
+      # @raise [Problem]
+      def call(request)
+        access = @gate.subscriber(request, anonymous: false)
+        topic = @hub.topics[request.path.dup.force_encoding(Encoding::UTF_8)]
+        @gate.forbidden!("the token does not grant subscribing to #{request.path}") unless access.subscribe?(topic)
+        selection = select(request.path) or raise Problem.new(404, "there is no such collection of subscriptions")
+        last_event_id, documents = @hub.subscriptions(type: selection.type, pattern: selection.pattern, subscriber: selection.subscriber)
+        raise Problem.new(404, "there is no such subscription") if selection.subscriber && documents.empty?
+        respond(request, selection, documents, last_event_id || "earliest")
+      end
+
+      private
+
+      def select(path)
+        return unless path == @root || path.start_with?("#{@root}/")
+        segments = path.delete_prefix(@root).split("/", -1).drop(1)
+        return Selection.new if segments.empty?
+        return if segments.any?(&:empty?)
+        names = segments.map { |segment| unescape(segment) or return nil }
+        if TYPES.include?(names[0]) && names.size.between?(2, 3)
+          Selection.new(type: names[0], pattern: names[1], subscriber: names[2])
+        elsif @legacy && names.size <= 2
+          Selection.new(type: "uri_template", pattern: names[0], subscriber: names[1], legacy: true)
+        end
+      end
+
+      def unescape(segment)
+        text = Form.unescape(segment)
+        text if text.valid_encoding?
+      end
+
+      def respond(request, selection, documents, last_event_id)
+        etag = %("#{Link.etag(last_event_id)}")
+        headers = {
+          "etag" => etag,
+          "cache-control" => "must-revalidate",
+          "link" => Link.hub(@hub.hub_url, last_event_id: last_event_id, type: "mercure", content_type: "application/json")
+        }
+        return [304, headers, []] if request.header("HTTP_IF_NONE_MATCH") == etag
+        document = selection.subscriber ? documents.first : collection(request.path, documents)
+        document = legacy(document, documents, last_event_id) if selection.legacy
+        body = JSON.generate(document)
+        headers["content-type"] = selection.legacy ? "application/ld+json" : "application/json"
+        headers["content-length"] = body.bytesize.to_s
+        [200, headers, (request.method == "HEAD") ? [] : [body]]
+      end
+
+      def collection(path, documents) = {id: path, type: "subscriptions", subscriptions: documents}
+
+      def legacy(document, documents, last_event_id)
+        document = document.merge("@context": "https://mercure.rocks/", lastEventID: last_event_id)
+        return document unless document.key?(:subscriptions)
+        document.merge(type: "Subscriptions", subscriptions: documents.map { |subscription| subscription.except(:@context) })
+      end
+    end
+  end
+end
