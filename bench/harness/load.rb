@@ -8,6 +8,7 @@ module Bench
   # Runs the load generator on its own core.
   module Load
     CORE = 1
+    PHASES = %w[connected publishing].freeze
 
     # A load that did not end as it should.
     class Failed < StandardError
@@ -15,18 +16,32 @@ module Bench
 
     class << self
       # @param options [Hash] the generator's options by name: `subscribers: 10, sync: true, subscribe_header: ["A: b"]`
+      # @yieldparam phase [String] "connected" and "publishing", each when it begins; the load goes on meanwhile
       # @return [Hash] its figures, and under "whole" whether nothing was lost or refused
       # @raise [Failed] with what it said
-      def run(**options)
-        out, err, status = Open3.capture3(*command(options), rlimit_nofile: Process.getrlimit(:NOFILE).last)
+      def run(**options, &on_phase)
+        out, said, status = follow(command(options), on_phase)
         figures = JSON.parse(out)
-        warn err unless status.success?
+        warn said unless status.success?
         figures.merge("whole" => status.success?)
       rescue JSON::ParserError
-        raise Failed, "the load generator gave no figures: #{err}"
+        raise Failed, "the load generator gave no figures: #{said}"
       end
 
       private
+
+      def follow(command, on_phase)
+        Open3.popen3(*command, rlimit_nofile: Process.getrlimit(:NOFILE).last) do |input, out, err, process|
+          input.close
+          figures = Thread.new { out.read }
+          said = +""
+          err.each_line do |line|
+            said << line
+            on_phase&.call(line.chomp) if PHASES.include?(line.chomp)
+          end
+          [figures.value, said, process.value]
+        end
+      end
 
       def command(options)
         [Build.program("pin"), CORE.to_s, Build.program("load"), *options.flat_map { |name, value| flag(name, value) }]

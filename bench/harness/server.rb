@@ -62,7 +62,7 @@ module Bench
     end
 
     # The end of what the server printed.
-    def last_words = File.read(@log.path).lines.last(15).join
+    def last_words = File.read(@log.path).lines.last(60).join
 
     private
 

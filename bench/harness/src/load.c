@@ -15,6 +15,13 @@
 
 static struct options options;
 
+/* For a program that has something else to do in the meantime. */
+static void say(const char *phase)
+{
+    fprintf(stderr, "%s\n", phase);
+    fflush(stderr);
+}
+
 static struct usage usage_now(void)
 {
     return process_usage(options.pids, options.pid_count);
@@ -32,6 +39,7 @@ static struct report_connect connect_phase(void)
     int64_t start = clock_ns();
     if (!subscribers_open(&options)) fprintf(stderr, "time is up: not all subscribers are connected\n");
     phase.seconds = (double)(clock_ns() - start) / 1e9;
+    say("connected");
     rest();
     phase.after = usage_now();
     return phase;
@@ -81,6 +89,7 @@ int main(int argc, char **argv)
     publishers_open(&options);
     rest();
     publish_phase(0, options.warmup);
+    say("publishing");
     report.publish = publish_phase(options.warmup, options.messages);
 
     report_print_line(&report, stderr);

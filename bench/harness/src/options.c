@@ -27,7 +27,8 @@ static const char usage[] =
     "  --settle MS               rest between connecting and publishing (300)\n"
     "  --timeout SECONDS         for connecting, and again for publishing (60)\n"
     "\n"
-    "Prints one JSON object on standard output, and the same in words on standard error.\n";
+    "Prints one JSON object on standard output; on standard error \"connected\" and \"publishing\" when it gets\n"
+    "there, then the figures in words.\n";
 
 enum {
     PORT = 1, SUBSCRIBERS, MESSAGES, WARMUP, PUBLISHERS, TOPICS, SIZE, SYNC, RATE, SUBSCRIBE_PATH, PUBLISH_PATH,

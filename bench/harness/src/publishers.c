@@ -13,7 +13,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-enum { READ_BYTES = 65536, TEXT_BYTES = 2048, REQUEST_BYTES = 80000, FIRST_INDEX = 100000 };
+enum { READ_BYTES = 65536, TEXT_BYTES = 2048, REQUEST_BYTES = 80000, FIRST_INDEX = 50000 };
 
 struct publisher {
     struct connection connection; /* first: the loop hands it back */
@@ -27,6 +27,22 @@ struct publishers_tally publishers_tally;
 static const struct options *options;
 static struct publisher *all;
 
+static void on_ready(struct connection *connection, uint32_t events);
+
+static void dial(struct publisher *p)
+{
+    /* From an address of their own: they do not count with the subscribers. */
+    int fd = net_dial(options->port, FIRST_INDEX + (int)(p - all));
+    p->connection = (struct connection){.fd = fd, .on_ready = on_ready};
+    loop_watch(&p->connection, EPOLLIN);
+}
+
+static void dial_again(struct publisher *p)
+{
+    close(p->connection.fd);
+    dial(p);
+}
+
 static void on_answer(struct publisher *p)
 {
     int status = response_status(&p->response);
@@ -39,6 +55,7 @@ static void on_answer(struct publisher *p)
     p->busy = false;
     publishers_tally.last_ns = clock_ns();
     samples_add(&publishers_tally.answer, publishers_tally.last_ns - p->sent_ns);
+    if (response_closes(&p->response)) dial_again(p); /* servers do so after some hundred requests */
 }
 
 static void on_ready(struct connection *connection, uint32_t events)
@@ -48,6 +65,10 @@ static void on_ready(struct connection *connection, uint32_t events)
     static char bytes[READ_BYTES];
     ssize_t length = read(connection->fd, bytes, sizeof bytes);
     if (length < 0 && errno == EAGAIN) return;
+    if (length <= 0 && !p->busy) {
+        dial_again(p);
+        return;
+    }
     if (length <= 0) {
         fprintf(stderr, "the server closed the connection of a publisher\n");
         exit(3);
@@ -61,12 +82,7 @@ void publishers_open(const struct options *given)
     options = given;
     all = calloc((size_t)options->publishers, sizeof *all);
     if (!all) exit(2);
-    for (int i = 0; i < options->publishers; i++) {
-        /* From an address of their own: they do not count with the subscribers. */
-        int fd = net_dial(options->port, FIRST_INDEX + i);
-        all[i].connection = (struct connection){.fd = fd, .on_ready = on_ready};
-        loop_watch(&all[i].connection, EPOLLIN);
-    }
+    for (int i = 0; i < options->publishers; i++) dial(&all[i]);
 }
 
 static int write_body(char *out, size_t size, int message, int64_t sent_ns)

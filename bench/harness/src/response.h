@@ -22,4 +22,7 @@ int response_status(const struct response *response);
 /* Whether the body, delimited by Content-Length or chunks, is there too. */
 bool response_complete(const struct response *response);
 
+/* Whether the server will close the connection after it. */
+bool response_closes(const struct response *response);
+
 #endif
