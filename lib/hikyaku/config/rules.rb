@@ -1,0 +1,78 @@
+# frozen_string_literal: true
+
+require_relative "../error"
+require_relative "settings"
+
+module Hikyaku
+  class Config
+    # What settings must and should be together.
+    class Rules
+      # @param config [Config]
+      def initialize(config)
+        @config = config
+      end
+
+      # @param serving [Boolean] whether a hub is to be run with it, or only talked to
+      # @return [void]
+      # @raise [ConfigError]
+      def check!(serving:)
+        raise ConfigError, "#{origin(:engine)}: only the Ruby engine exists so far; use ruby" if @config.engine == "c"
+        issuers_are_distinct!
+        return unless serving
+
+        somebody_can_connect!
+        development_secret_stays_at_home!
+      end
+
+      # @return [Array<String>] sentences about what works but is probably not meant
+      def doubts
+        [one_sided, known_secret, audience].compact
+      end
+
+      private
+
+      def issuers_are_distinct!
+        names = @config.issuers.map(&:issuer)
+        names << @config.issuer if @config.own_issuer?
+        twice = names.tally.find { |_, count| count > 1 }&.first or return
+        raise ConfigError, "#{origin(:issuers)}: issuer #{twice} is given twice; an issuer's keys belong together"
+      end
+
+      def somebody_can_connect!
+        return if @config.anonymous || keys?
+        raise ConfigError, "nobody could use this hub: give --publisher-key and --subscriber-key, --jwks or --anonymous, " \
+          "or --dev to try it out"
+      end
+
+      def development_secret_stays_at_home!
+        return unless @config.development_secret? && !@config.address.loopback?
+        raise ConfigError, "#{origin(:listen)}: developer mode uses a secret that everybody knows, so it listens on this machine " \
+          "only, not on #{@config.listen}; give --publisher-key and --subscriber-key"
+      end
+
+      def keys? = @config.own_issuer? || @config.issuers.any?
+
+      def one_sided
+        return if @config.development_secret? || @config.jwks || @config.issuers.any?
+        if !@config.publisher_key
+          "nobody can publish over HTTP: there is no publisher_key"
+        elsif !@config.subscriber_key && !@config.anonymous
+          "nobody can subscribe: there is neither subscriber_key nor anonymous"
+        end
+      end
+
+      def known_secret
+        return if @config.address.loopback? || @config.development_secret?
+        keys = @config.issuer_list.flat_map { |issuer| [issuer.publisher_key, issuer.subscriber_key] }
+        "a key is the secret of development images, which everybody knows" if keys.include?(Settings::DEVELOPMENT_SECRET)
+      end
+
+      def audience
+        return if @config.address.loopback? || @config.given?(:resource_identifier) || !keys?
+        "tokens must be made for #{@config.resource_identifier}; set resource_identifier to the URL under which clients know the hub"
+      end
+
+      def origin(name) = @config.origin(name)
+    end
+  end
+end
