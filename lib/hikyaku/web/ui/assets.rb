@@ -1,0 +1,45 @@
+# frozen_string_literal: true
+
+require "digest"
+
+module Hikyaku
+  class Web
+    class Ui
+      # The page's files, read once at boot into a fixed table. A name is looked up, never joined to a folder:
+      # nothing outside the table can be asked for.
+      class Assets
+        FOLDER = File.expand_path("page", __dir__)
+        TYPES = {
+          ".html" => "text/html; charset=utf-8", ".css" => "text/css; charset=utf-8",
+          ".js" => "text/javascript; charset=utf-8", ".svg" => "image/svg+xml", ".json" => "application/json"
+        }.freeze
+        private_constant :FOLDER, :TYPES
+
+        Asset = Struct.new(:bytes, :type, :etag, keyword_init: true)
+
+        # @param extra [Hash{String => String}] further files by name, made at boot
+        def initialize(extra: {})
+          files = Dir.children(FOLDER).sort.to_h { |name| [name, File.binread(File.join(FOLDER, name))] }
+          @table = files.merge(extra).to_h { |name, bytes| [name, asset(name, bytes)] }
+          @table[""] = @table.fetch("index.html")
+          @table.freeze
+        end
+
+        # @param name [String]
+        # @return [Asset, nil]
+        def [](name) = @table[name]
+
+        # @return [Array<String>]
+        def names = @table.keys
+
+        private
+
+        def asset(name, bytes)
+          etag = %("#{Digest::SHA256.hexdigest(bytes)[0, 20]}")
+          Asset.new(bytes: bytes.freeze, type: TYPES.fetch(File.extname(name)), etag: etag).freeze
+        end
+      end
+      private_constant :Assets
+    end
+  end
+end

@@ -1,0 +1,111 @@
+# frozen_string_literal: true
+
+require "ferrum"
+require "json"
+require "uri"
+
+# A headless Chromium for tests: a fresh profile (Ferrum's), no background traffic; records what a page asks for and
+# complains of.
+#
+#     browser = TestBrowser.new
+#     page = browser.page
+#     page.visit(url)
+#     page.until { page.text("#state") == "Open" }
+#     browser.quit
+class TestBrowser
+  SWITCHES = %w[
+    no-sandbox disable-gpu disable-quic no-first-run disable-background-networking disable-component-update disable-sync
+  ].to_h { |name| [name, nil] }.freeze
+  DESKTOP = [1280, 900].freeze
+  PHONE = [360, 740].freeze
+  private_constant :SWITCHES
+
+  # Gives the block at most this many seconds, because a loaded machine is slow; it returns as soon as it can.
+  PATIENCE = 20
+
+  def self.executable
+    [ENV["HIKYAKU_CHROMIUM"], "/usr/lib/chromium/chromium", "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"]
+      .compact.find { |path| File.executable?(path) }
+  end
+
+  # One page of the browser, with what it logged and asked for.
+  class Page
+    attr_reader :page, :complaints
+
+    def initialize(page)
+      @page = page
+      @complaints = []
+      page.command("Log.enable")
+      page.on("Log.entryAdded") { |event| note(event["entry"]["level"], event["entry"]["text"]) }
+      page.on("Runtime.consoleAPICalled") { |event| note(event["type"], event["args"].map { |arg| arg["value"] || arg["description"] }.join(" ")) }
+      page.on("Runtime.exceptionThrown") { |event| note("error", event.dig("exceptionDetails", "exception", "description") || event.dig("exceptionDetails", "text")) }
+    end
+
+    def visit(url) = page.go_to(url)
+
+    # The value of an expression in the page.
+    def js(expression, *arguments) = page.evaluate(expression, *arguments)
+
+    # The value that a promise in the page comes to.
+    def js_async(expression, wait: PATIENCE) = page.evaluate_async("(async () => (#{expression}))().then(arguments[0], (error) => arguments[0]('error: ' + error))", wait)
+
+    def text(selector) = page.at_css(selector)&.text.to_s.strip
+
+    def texts(selector) = page.css(selector).map { |node| node.text.strip }
+
+    def visible?(selector) = js("(() => { const e = document.querySelector(#{selector.to_json}); return !!e && e.checkVisibility(); })()")
+
+    # Clicked by script, so that it works wherever the element is scrolled to.
+    def click(selector) = page.execute("document.querySelector(#{selector.to_json}).click()")
+
+    def fill(selector, value)
+      page.execute(<<~JS, selector, value)
+        const element = document.querySelector(arguments[0]);
+        element.value = arguments[1];
+        element.dispatchEvent(new Event("input", {bubbles: true}));
+        element.dispatchEvent(new Event("change", {bubbles: true}));
+      JS
+    end
+
+    def until(what = "the page did not get there")
+      deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + PATIENCE
+      loop do
+        value = yield
+        return value if value
+        raise Minitest::Assertion, "#{what}\nconsole: #{complaints.inspect}" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+
+        sleep 0.03
+      end
+    end
+
+    def hosts = page.network.traffic.filter_map { |exchange| URI.parse(exchange.request.url).then { |url| "#{url.host}:#{url.port}" if url.host } }.uniq
+
+    # @param scheme [String] "light" or "dark"
+    def prefer(scheme) = page.command("Emulation.setEmulatedMedia", features: [{name: "prefers-color-scheme", value: scheme}])
+
+    def resize(size)
+      page.command("Emulation.setDeviceMetricsOverride", width: size[0], height: size[1], deviceScaleFactor: 1, mobile: size == PHONE)
+    end
+
+    def close = page.close
+
+    private
+
+    def note(level, text) = (complaints << "#{level}: #{text}" if %w[error warning assert].include?(level))
+  end
+
+  def initialize
+    @browser = Ferrum::Browser.new(
+      browser_path: TestBrowser.executable, headless: true, timeout: PATIENCE, process_timeout: 40, window_size: DESKTOP,
+      browser_options: SWITCHES
+    )
+  end
+
+  # @return [Page] a new tab in a context of its own: no cookies or storage of another's
+  def page(context: @browser.contexts.create) = Page.new(context.create_page)
+
+  # @return [Page] a new tab that shares cookies and storage with the given one
+  def tab_beside(page) = Page.new(@browser.contexts[page.page.context_id].create_page)
+
+  def quit = @browser.quit
+end
