@@ -205,7 +205,7 @@ class ConfigTest < Minitest::Test
   test "secrets are in no text that is made of a configuration" do
     config = Config.new(**keys, issuers: [{issuer: "other", publisher_key: "another #{SECRET}"}])
     [config.inspect, config.to_s, config.to_h.inspect, config.issuer_list.inspect, config.pretty_inspect, config.issuer_list.first.to_s,
-      config.issuers.pretty_inspect, "#{config.to_h[:issuers]}"].each do |text|
+      config.issuers.pretty_inspect, config.to_h[:issuers].to_s].each do |text|
       refute_includes text, SECRET
       assert_includes text, "[hidden]"
     end
@@ -221,7 +221,7 @@ class ConfigTest < Minitest::Test
   test "an error about a key does not repeat it" do
     refute_includes refused(publisher_key: ["#{SECRET} twice"]), SECRET
     refute_includes refused(issuers: [{issuer: "x", publisher_key: [SECRET]}]), SECRET
-    refute_includes refused(issuers: [{issuer: "x", SECRET => "y", :publisher_key => 5}.transform_keys { |key| (key == SECRET) ? :alg : key }]), SECRET
+    refute_includes refused(issuers: [{issuer: "x", alg: "none", publisher_key: SECRET}]), SECRET
   end
 
   test "with changes settings and keeps the others" do

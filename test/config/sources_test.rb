@@ -128,7 +128,7 @@ class ConfigSourcesTest < Minitest::Test
     ["a: [", "FILE:", "not YAML"], ["a: \"b", "FILE:", "not YAML"], ["\tanonymous: true", "FILE:1:", "not YAML"],
     ["a: b: c", "FILE:1:", "not YAML"],
     ["anonymous: true\n---\nanonymous: false", "FILE:2:", "one YAML document"],
-    ["publisher_key: !ChangeThisMercureHubJWTSecretKey!", "FILE:1: publisher_key:", "in quotes"],
+    ["publisher_key: !ChangeThisMercureHubJWTSecretKey!", "FILE:1:", "in quotes"], ["publisher_key: !secret", "FILE:1: publisher_key:", "in quotes"],
     ["issuer: !ruby/object:Object {}", "FILE:1: issuer:", "tags are not supported"],
     ["--- !ruby/object:OpenStruct\nissuer: x", "FILE:1:", "tags are not supported"],
     ["issuer: &a x\npath: *a", "FILE:2: path:", "aliases"],

@@ -56,7 +56,7 @@ module Hikyaku
       def switch? = type.switch?
 
       # @return [Array<Symbol>] under which the file knows it
-      def names = [name, @singular].compact
+      def names = [name, @singular].compact.uniq
 
       # @return [Array<String>] without the dashes, as `cors-origin`; the first is the one to show
       def flags = names.reverse.map { |known| known.to_s.tr("_", "-") }
