@@ -23,7 +23,7 @@ class ArchitectureTest < Minitest::Test
   end
 
   def self.libraries_of(row)
-    [row, *A.rows.select { |other| row.known.include?(other.name) }].flat_map(&:libraries).uniq
+    A.reach(row).flat_map(&:libraries).uniq
   end
 
   test "every file under lib belongs to exactly one row, and every row has files" do
@@ -55,7 +55,7 @@ class ArchitectureTest < Minitest::Test
       next [] if row.nil? || row.anything?
 
       ours, theirs = answer[:loaded].partition { |feature| A.own(feature) }
-      strangers = ours.map { |feature| A.own(feature) }.reject { |other| reachable?(row, A.row_of(other)) }
+      strangers = ours.map { |feature| A.own(feature) }.reject { |other| A.reach(row).include?(A.row_of(other)) }
       libraries = theirs.map { |feature| A.library(feature) }.uniq.reject do |library|
         self.class.permitted[row].include?(library) || self.class.libraries_of(row).any? { |name| "#{library}/".start_with?("#{name}/") }
       end
@@ -92,15 +92,6 @@ class ArchitectureTest < Minitest::Test
   end
 
   private
-
-  # What a row knows may itself know more: that is loaded with it.
-  def reachable?(row, other, seen = [])
-    return true if other && row.may_know?(other)
-
-    A.rows.any? do |between|
-      row.known.include?(between.name) && !seen.include?(between) && reachable?(between, other, seen + [row])
-    end
-  end
 
   # Files that only Rails loads need Rails to be there.
   def row_for_rails?(file) = A.row_of(file)&.name == "rails"

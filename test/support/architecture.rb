@@ -36,6 +36,13 @@ module Architecture
     # @return [Row, nil]
     def row_of(file) = rows.find { |row| row.include?(file) }
 
+    # @param row [Row]
+    # @return [Array<Row>] itself, what it knows, and what those know: all that is loaded with it
+    def reach(row)
+      found = [row]
+      found.each { |each| rows.each { |other| found << other if each.known.include?(other.name) && !found.include?(other) } }
+    end
+
     # @return [Array<Array(String, String)>] what the file requires by name, and the same as a path below lib/ if it is ours
     def requires(file)
       File.read(File.join(LIB, file)).lines.filter_map do |line|
