@@ -17,7 +17,7 @@ class ConfigDocumentationTest < Minitest::Test
   def row_of(setting)
     variables = setting.variables.reject { |variable| variable.end_with?(*setting.names.drop(1).map { |name| name.to_s.upcase }) }
     cells = [flag_of(setting), variables.map { |variable| "`#{variable}`" }.join(", "), "`#{setting.name}`", setting.default_text, "#{setting.help}."]
-    "| #{cells.join(" | ").gsub(/ +/, " ")} |".gsub("|  |", "| |")
+    "| #{cells.join(" | ").squeeze(" ")} |".gsub("|  |", "| |")
   end
 
   Settings::ALL.each do |setting|
@@ -27,7 +27,7 @@ class ConfigDocumentationTest < Minitest::Test
   end
 
   test "the document has no setting that does not exist, and each under its heading" do
-    documented = DOCUMENT.split(/^## /).drop(1).to_h { |section| [section.lines.first.chomp, section.scan(/^\|[^|]*(?:\\\|[^|]*)*\|[^|]*\| `(\w+)` \|/).flatten] }
+    documented = DOCUMENT.split(/^## /).drop(1).to_h { |section| [section.lines.first.chomp, section.scan(/^\|(?:[^|\\]|\\.)*\|[^|]*\| `(\w+)` \|/).flatten] }
     Settings::ALL.group_by(&:group).each do |group, settings|
       assert_equal settings.map { |setting| setting.name.to_s }, documented[group]
     end
