@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "documentation"
+
 # What users of the gem may rely on. It is documented wholly, and has its types in sig/.
 module PublicInterface
   NAMES = %w[
@@ -14,4 +16,22 @@ module PublicInterface
     Hikyaku::Server
     Hikyaku::CLI
   ].freeze
+
+  # @param name [String] one of the above
+  # @param kind [Symbol] :instance or :singleton
+  # @return [Array<Symbol>] its own public methods, as they are in Ruby, without those marked "@api private"
+  def self.methods_of(name, kind)
+    require File.join(Architecture::LIB, file_of(name))
+    constant = Object.const_get(name)
+    methods = (kind == :instance) ? constant.public_instance_methods(false) : constant.singleton_methods(false)
+    hidden = Documentation.registry.at(name).meths(inherited: false, scope: (kind == :instance) ? :instance : :class)
+      .select { |method| method.tag(:api)&.text == "private" }.map(&:name)
+    methods - hidden
+  end
+
+  def self.file_of(name)
+    words = name.split("::").map { |word| word.gsub(/([a-z])([A-Z])/, '\1_\2').downcase }
+    "#{words.join("/")}.rb"
+  end
+  private_class_method :file_of
 end

@@ -1,0 +1,51 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "open3"
+require "rbs"
+require "support/documentation"
+require "support/public_interface"
+
+# The types in sig/ say what lib/ does: nothing is missing, nothing is invented, and what the tests really pass fits.
+class TypesTest < Minitest::Test
+  SIG = File.join(Architecture::ROOT, "sig")
+  LIBRARIES = %w[logger openssl uri].freeze
+  # Test files that are run with every call checked against the signatures.
+  RUN_WITH_TYPES = %w[test/hub/update_test.rb test/hub_test.rb test/config_test.rb test/publisher_test.rb test/event_source_test.rb].freeze
+
+  def self.definitions
+    @definitions ||= begin
+      loader = RBS::EnvironmentLoader.new
+      loader.add(path: Pathname(SIG))
+      LIBRARIES.each { |library| loader.add(library: library, version: nil) }
+      RBS::DefinitionBuilder.new(env: RBS::Environment.from_loader(loader).resolve_type_names)
+    end
+  end
+
+  PublicInterface::NAMES.each do |name|
+    test "the types of #{name} name its public methods, and no others" do
+      type = RBS::TypeName.parse("::#{name}")
+      assert_same_methods name, PublicInterface.methods_of(name, :instance), self.class.definitions.build_instance(type)
+      assert_same_methods name, PublicInterface.methods_of(name, :singleton), self.class.definitions.build_singleton(type)
+    end
+  end
+
+  test "the calls that unit tests make fit the types" do
+    targets = (PublicInterface::NAMES - %w[Hikyaku]).join(",")
+    env = {"RBS_TEST_TARGET" => targets, "RBS_TEST_RAISE" => "true", "RBS_TEST_LOGLEVEL" => "error",
+           "RBS_TEST_OPT" => "-I sig #{LIBRARIES.map { |library| "-r #{library}" }.join(" ")}", "CI" => nil}
+    RUN_WITH_TYPES.each do |file|
+      output, status = Open3.capture2e(env, RbConfig.ruby, "-Itest", "-Ilib", "-rrbs/test/setup", file, chdir: Architecture::ROOT)
+      assert status.success?, "#{file}:\n#{output}"
+      assert_match(/\b[1-9]\d* runs/, output)
+    end
+  end
+
+  private
+
+  def assert_same_methods(name, real, definition)
+    typed = definition.methods.select { |_, method| method.accessibility == :public && method.defined_in&.to_s == "::#{name}" }.keys
+    assert_empty real - typed, "#{name}: not in sig/"
+    assert_empty typed - real - %i[new initialize], "#{name}: only in sig/"
+  end
+end
