@@ -1,0 +1,119 @@
+# frozen_string_literal: true
+
+require_relative "../error"
+require_relative "access"
+require_relative "authorization/credentials"
+require_relative "authorization/explanation"
+require_relative "authorization/key_fetch"
+require_relative "authorization/key_source"
+require_relative "authorization/rules"
+require_relative "authorization/trusted_issuer"
+require_relative "authorization/verdicts"
+require_relative "authorization/verification"
+
+module Hikyaku
+  class Web
+    # Says what access tokens permit (Mercure draft-08, section "Authorization"). Thread-safe.
+    #
+    #     authorization = Authorization.new(issuers: config.issuer_list, resource_identifier: …, hub_url: …)
+    #     token, source = Authorization.token_of(env, cookie_name: config.cookie_name, legacy: config.legacy)
+    #     access = authorization.access(token, :publisher)
+    #     access.publish?(topics)
+    #
+    # A verdict is remembered for as long as the token is valid and the issuers' key sets stay the same; the clock is
+    # looked at every time.
+    class Authorization
+      ROLES = %i[publisher subscriber].freeze
+      DEFAULT_COOKIE_NAME = Credentials::COOKIE_NAME
+      LEGACY_COOKIE_NAME = Credentials::LEGACY_COOKIE_NAME
+      # Bytes where the name says so; verdicts are those of one role.
+      DEFAULT_LIMITS = {
+        max_token_bytes: 16_384, max_token_details: 100, max_token_topics: 100, max_pattern_bytes: 4_096,
+        max_verdict_bytes: 16_777_216
+      }.freeze
+
+      # @param env [Hash] the Rack environment
+      # @param cookie_name [String]
+      # @param legacy [Boolean, :no_query] whether the ways of 0.x are accepted too, or all but the query parameter
+      # @return [Array(String, Symbol), Array(nil, nil)] the token, and :header, :cookie or (0.x) :query
+      # @raise [InvalidRequest] the header is not understood: answer 400
+      def self.token_of(env, cookie_name: DEFAULT_COOKIE_NAME, legacy: false)
+        Credentials.find(env, cookie_name: cookie_name, legacy: legacy)
+      end
+
+      # @param issuers [Array<#issuer, #alg, #publisher_alg, #subscriber_alg, #publisher_key, #subscriber_key, #jwks>]
+      #   the first one's keys judge 0.x tokens that name no issuer
+      # @param resource_identifier [String, nil] what tokens must have in aud; the hub URL unless told
+      # @param hub_url [String] what relative patterns are resolved against
+      # @param legacy [Boolean] whether tokens of Mercure 0.x are accepted too
+      # @param limits [Hash{Symbol => Integer}] see {DEFAULT_LIMITS}; others are ignored
+      # @param clock [#call] seconds since 1970
+      # @param logger [Logger, nil] told about weak secrets and key sets that cannot be reached
+      # @param http [#call] fetches key sets, see {KeyFetch}
+      # @raise [ConfigError] names the setting, never a key
+      def initialize(issuers:, resource_identifier:, hub_url:, legacy: false, limits: {}, clock: -> { Time.now.to_f },
+        logger: nil, http: KeyFetch.new)
+        limits = DEFAULT_LIMITS.merge(limits.compact)
+        @clock = clock
+        @verdicts = ROLES.to_h { |role| [role, Verdicts.new(max_bytes: limits.fetch(:max_verdict_bytes))] }.freeze
+        source = KeySource.new(fetch: http, logger: logger, on_change: -> { forget })
+        trusted = issuers.map { |issuer| TrustedIssuer.load(issuer, source) }
+        @rules = Rules.new(issuers: trusted, plain: plain(trusted), resource_identifier: resource_identifier || hub_url,
+          hub_url: hub_url, legacy: legacy, limits: limits)
+        @remote = trusted.flat_map(&:remote).freeze
+      end
+
+      # What a token permits.
+      #
+      # @param token [String]
+      # @param role [Symbol] :publisher or :subscriber: whose key must have signed it
+      # @return [Access]
+      # @raise [InvalidToken] the client is told no more than that; the message is for logs and holds nothing of the
+      #   token. It is a {KeysUnavailable} when the fault is not the token's.
+      def access(token, role)
+        now = @clock.call
+        @remote.each { |keys| keys.refresh_if_stale(now) } unless @remote.empty?
+        verdicts = @verdicts.fetch(role)
+        access = verdicts[token]
+        return access if access&.current?(now)
+        # Refusals are not kept: an expired token is looked at as if for the first time, and says why it is refused.
+        verdicts.delete(token) if access
+        epoch = verdicts.epoch
+        access = verification(token, role, now).access
+        verdicts.store(token, access, epoch)
+        access
+      end
+
+      # What the hub thinks of a token, for people who look for the reason of a refusal. Any text will do. Costs a full
+      # validation. Not for clients: they are told `invalid_token` and no more.
+      #
+      # @param token [String]
+      # @param role [Symbol] :publisher or :subscriber
+      # @return [Hash{Symbol => Object}] :valid, :role, :legacy; :checks, an array of {check: name, ok: true, false or
+      #   nil (not checked), message: a sentence}; :header and :claims as far as they can be read; :permits, what the
+      #   token grants when it is valid: {publish: [{type:, pattern:}], subscribe: [{type:, pattern:, payload:}]}
+      def explain(token, role)
+        Explanation.of(verification(token, role, @clock.call), role)
+      end
+
+      # @return [Boolean] whether any issuer may sign publishers' tokens
+      def publisher_configured? = @rules.issuers.any? { |issuer| issuer.role?(:publisher) }
+
+      # @return [Boolean] whether any issuer may sign subscribers' tokens
+      def subscriber_configured? = @rules.issuers.any? { |issuer| issuer.role?(:subscriber) }
+
+      # @return [String] without keys and tokens
+      def inspect = "#<#{self.class} #{@rules.issuers.size} issuers, #{@rules.resource_identifier}>"
+
+      private
+
+      def verification(token, role, now) = Verification.new(token, role: role, rules: @rules, now: now)
+
+      def forget = @verdicts.each_value(&:clear)
+
+      # The issuer of the settings publisher_key and subscriber_key: the one without an identifier, or else the first,
+      # where the configuration puts it.
+      def plain(trusted) = trusted.find { |issuer| issuer.id.nil? } || trusted.first
+    end
+  end
+end

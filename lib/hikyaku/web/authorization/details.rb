@@ -1,0 +1,113 @@
+# frozen_string_literal: true
+
+require_relative "../../error"
+require_relative "../../hub/matcher"
+
+module Hikyaku
+  class Web
+    class Authorization
+      # One Mercure authorization detail: which actions on which topics.
+      #
+      # @!attribute [r] publish
+      #   @return [Boolean]
+      # @!attribute [r] subscribe
+      #   @return [Boolean]
+      # @!attribute [r] matchers
+      #   @return [Array<Hub::Matcher>]
+      # @!attribute [r] payload
+      #   @return [Hash, nil]
+      Detail = Struct.new(:publish, :subscribe, :matchers, :payload, keyword_init: true)
+
+      # Reads the claim authorization_details (RFC 9396; Mercure draft-08, sections "Authorization Details" and "Topic
+      # Matcher List"). Details of other types are other hubs' business; one malformed Mercure detail voids the token.
+      class Details
+        TYPE = "https://mercure.rocks/authorization-detail"
+        MATCHER_TYPES = %w[exact urlpattern].freeze
+
+        # @param base [String] the hub URL, which relative patterns are resolved against
+        # @param max_details [Integer] Mercure details in a token
+        # @param max_topics [Integer] entries of one array "topics"
+        # @param max_pattern_bytes [Integer]
+        def initialize(base:, max_details:, max_topics:, max_pattern_bytes:)
+          @base = base
+          @max_details = max_details
+          @max_topics = max_topics
+          @max_pattern_bytes = max_pattern_bytes
+        end
+
+        # @param claims [Hash]
+        # @return [Array<Detail>] in the token's order
+        # @raise [InvalidToken]
+        def parse(claims)
+          return [] unless claims.key?("authorization_details")
+          entries = array(claims["authorization_details"], "authorization_details", empty: true)
+          mercure = entries.each_with_index.select { |entry, index| mercure?(entry, index) }
+          if mercure.size > @max_details
+            raise InvalidToken, "the token has #{mercure.size} Mercure authorization details, at most #{@max_details} are allowed"
+          end
+          mercure.map { |entry, index| detail(entry, "authorization_details[#{index}]") }.freeze
+        end
+
+        # @param pattern [String]
+        # @param type [String]
+        # @param where [String] names the entry in errors
+        # @return [Hub::Matcher]
+        # @raise [InvalidToken]
+        def matcher(pattern, type, where)
+          Hub::Matcher.build(type: type, pattern: pattern, base: @base, max_bytes: @max_pattern_bytes)
+        rescue InvalidMatcher, LimitExceeded
+          # Not the pattern, nor the cause's message: they are the token's content.
+          raise InvalidToken, "#{where} is not a valid #{type} matcher of at most #{@max_pattern_bytes} bytes"
+        end
+
+        # @param value [Object]
+        # @param where [String]
+        # @return [Array]
+        # @raise [InvalidToken] when it is none, has too many topics, or is empty and may not be
+        def array(value, where, empty: false, max: nil)
+          raise InvalidToken, "#{where} is not an array" unless value.is_a?(Array)
+          raise InvalidToken, "#{where} is empty" if value.empty? && !empty
+          raise InvalidToken, "#{where} has #{value.size} entries, at most #{max} are allowed" if max && value.size > max
+          value
+        end
+
+        # @return [Integer] entries of one array of topics
+        attr_reader :max_topics
+
+        private
+
+        def mercure?(entry, index)
+          raise InvalidToken, "authorization_details[#{index}] is not an object" unless entry.is_a?(Hash)
+          type = entry["type"]
+          return type == TYPE if type.is_a?(String) || !entry.key?("type")
+          raise InvalidToken, "authorization_details[#{index}].type is not a string"
+        end
+
+        def detail(entry, where)
+          actions = array(entry["actions"], "#{where}.actions")
+          raise InvalidToken, "#{where}.actions has an entry that is not a string" unless actions.all?(String)
+          topics = array(entry["topics"], "#{where}.topics", max: @max_topics)
+          matchers = topics.each_with_index.map { |topic, index| topic_matcher(topic, "#{where}.topics[#{index}]") }
+          Detail.new(publish: actions.include?("publish"), subscribe: actions.include?("subscribe"),
+            matchers: matchers.freeze, payload: payload(entry, where)).freeze
+        end
+
+        # A match_type that the hub does not know voids the token even beside the wildcard: it must fail loudly.
+        def topic_matcher(topic, where)
+          raise InvalidToken, "#{where} is not an object" unless topic.is_a?(Hash)
+          type = topic.fetch("match_type", "exact")
+          raise InvalidToken, "#{where}.match_type is none of #{MATCHER_TYPES.join(", ")}" unless MATCHER_TYPES.include?(type)
+          pattern = topic["match"]
+          raise InvalidToken, "#{where}.match is not a string with at least one character" unless pattern.is_a?(String) && !pattern.empty?
+          matcher(pattern, type, "#{where}.match")
+        end
+
+        def payload(entry, where)
+          return unless entry.key?("payload")
+          return entry["payload"] if entry["payload"].is_a?(Hash)
+          raise InvalidToken, "#{where}.payload is not an object"
+        end
+      end
+    end
+  end
+end

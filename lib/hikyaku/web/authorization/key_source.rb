@@ -1,0 +1,111 @@
+# frozen_string_literal: true
+
+require "json"
+require_relative "../../error"
+require_relative "algorithms"
+require_relative "jwk_set"
+require_relative "key"
+require_relative "key_fetch"
+require_relative "pem"
+require_relative "remote_keys"
+require_relative "static_keys"
+
+module Hikyaku
+  class Web
+    class Authorization
+      # Turns the value of a key setting into trusted keys. The value is one of
+      #
+      # - `https://…`: the URL of a JWK Set ({RemoteKeys});
+      # - `file:PATH` or `@PATH`: a file that holds one of the following;
+      # - PEM text: public keys, private keys, certificates;
+      # - a JWK Set as JSON (or, from YAML, as a mapping);
+      # - anything else: a secret, for HMAC.
+      #
+      # What looks like one of the first four is never taken for a secret: a public key must not become one. (A secret
+      # that does look so can be given as a JWK Set with a key of type oct.) Errors name the setting, never the value.
+      class KeySource
+        # @param fetch [#call] see {KeyFetch}
+        # @param logger [Logger, nil]
+        # @param on_change [#call] called when a remote set has changed
+        def initialize(fetch:, logger: nil, on_change: -> {})
+          @fetch = fetch
+          @logger = logger
+          @on_change = on_change
+        end
+
+        # @param setting [String] names the setting in errors
+        # @param value [String, Hash, nil]
+        # @param algorithms [Array<String>, nil] the allowlist; nil: what the kind of key says
+        # @return [StaticKeys, RemoteKeys, nil] nil when there is no value
+        # @raise [ConfigError]
+        def load(setting, value, algorithms)
+          case value
+          when nil then nil
+          when Hash then jwk_set(setting, JSON.generate(value), algorithms)
+          when String then value.empty? ? refuse(setting, "it is empty") : text(setting, value.b, algorithms)
+          else refuse(setting, "it must be text, not #{value.class}")
+          end
+        end
+
+        private
+
+        def text(setting, value, algorithms)
+          case value
+          when %r{\Ahttps?://}i then remote(setting, value, algorithms)
+          when /\Afile:/i then content(setting, file(setting, value.sub(%r{\Afile:(?://(?=/))?}i, "")), algorithms)
+          when /\A@/ then content(setting, file(setting, value.delete_prefix("@"), secret: true), algorithms)
+          else content(setting, value, algorithms)
+          end
+        end
+
+        def content(setting, value, algorithms)
+          return static { Pem.keys(value, configured: algorithms) } if Pem.like?(value)
+          return jwk_set(setting, value, algorithms) if value.lstrip.start_with?("{")
+          static { [Key.of_secret(value, configured: algorithms)] }.tap { warn_if_short(setting, value, algorithms) }
+        rescue Key::Unusable => error
+          refuse(setting, error.message)
+        end
+
+        def static = StaticKeys.new(yield)
+
+        def jwk_set(setting, json, algorithms)
+          set = JwkSet.new(json, configured: algorithms, secrets: true)
+          return StaticKeys.new(set.keys) unless set.keys.empty?
+          refuse(setting, "the JWK Set has no usable key (#{set.skipped.first(3).join("; ")})")
+        rescue JwkSet::Malformed => error
+          refuse(setting, "it looks like a JWK Set, but #{error.message}")
+        end
+
+        def remote(setting, url, algorithms)
+          if algorithms&.all? { |name| Algorithms::KIND[name] == :secret }
+            refuse(setting, "#{algorithms.join(", ")} cannot be used with a JWK Set at a URL, which holds public keys")
+          end
+          RemoteKeys.new(setting: setting, uri: KeyFetch.uri(url), configured: algorithms, fetch: @fetch,
+            logger: @logger, on_change: @on_change)
+        rescue KeyFetch::Failed => error
+          refuse(setting, "the URL cannot be used: #{error.message}")
+        end
+
+        # Editors and `echo` end a file with a line break that is not part of a secret.
+        def file(setting, path, secret: false)
+          content = File.binread(path).chomp
+          content.empty? ? refuse(setting, "the file is empty") : content
+        rescue SystemCallError, ArgumentError => error
+          # After @ the path may be a secret that happens to begin so.
+          refuse(setting, "the file#{" #{path}" unless secret} cannot be read (#{error.class})#{
+            "; a secret that begins with @ is given as a JWK Set" if secret}")
+        end
+
+        def warn_if_short(setting, secret, algorithms)
+          name = (algorithms || Algorithms::DEFAULT.fetch(:secret)).max_by { |one| Algorithms::SECRET_BYTES.fetch(one, 0) }
+          least = Algorithms::SECRET_BYTES.fetch(name)
+          return if secret.bytesize >= least
+          @logger&.warn("#{setting}: the secret has #{secret.bytesize} bytes; #{name} asks for #{least} (RFC 7518, " \
+            "section 3.2), shorter ones can be guessed")
+        end
+
+        def refuse(setting, reason) = raise(ConfigError, "#{setting}: #{reason}")
+      end
+    end
+  end
+end

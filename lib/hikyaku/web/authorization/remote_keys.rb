@@ -1,0 +1,154 @@
+# frozen_string_literal: true
+
+require_relative "jwk_set"
+require_relative "key_fetch"
+
+module Hikyaku
+  class Web
+    class Authorization
+      # The keys of a JWK Set at a URL: fetched when first asked for, kept, and fetched again
+      #
+      # - in the background, when they are older than the server's max-age (60 seconds to a day; 10 minutes unless it
+      #   says so). Until the new set is there, and when it cannot be had, the last good one serves.
+      # - at once, when a token names a key that the set lacks (the issuer has rotated), but at most every 30 seconds,
+      #   however many such tokens come.
+      #
+      # A fetch runs on a thread of its own; who needs its result waits for a few seconds at most. Thread-safe.
+      class RemoteKeys
+        FRESH_SECONDS = 600
+        MIN_FRESH_SECONDS = 60
+        MAX_FRESH_SECONDS = 86_400
+        # Between two attempts: when one has failed, or when tokens name unknown keys.
+        REFRESH_SECONDS = 30
+        # Between two attempts while there is no key at all.
+        FIRST_SECONDS = 3
+        WAIT_SECONDS = 5
+
+        # @param setting [String] names the setting in logs
+        # @param uri [URI::HTTP]
+        # @param configured [Array<String>, nil] the allowlist of algorithms
+        # @param fetch [#call] from a URI to {KeyFetch::Fetched}
+        # @param logger [Logger, nil]
+        # @param on_change [#call] called after the set has changed, on the thread of the fetch
+        def initialize(setting:, uri:, configured:, fetch:, logger: nil, on_change: -> {})
+          @setting = setting
+          @uri = uri
+          @configured = configured
+          @fetch = fetch
+          @logger = logger
+          @on_change = on_change
+          @mutex = Mutex.new
+          @finished = ConditionVariable.new
+          @attempted_at = -Float::INFINITY
+          @stale_at = -Float::INFINITY
+        end
+
+        # @param now [Float] seconds since 1970
+        # @return [Array<Key>, nil] nil when the set has never been fetched successfully
+        def keys(now)
+          return current(now) if @keys
+          @mutex.synchronize do
+            start(now) if due?(now, FIRST_SECONDS)
+            wait
+          end
+          @keys
+        end
+
+        # The keys after another look at the URL, if the last one was long enough ago.
+        #
+        # @param now [Float]
+        # @return [Array<Key>, nil]
+        def keys_after_refresh(now)
+          @mutex.synchronize do
+            start(now) if due?(now, REFRESH_SECONDS)
+            wait
+          end
+          @keys
+        end
+
+        # Starts a fetch in the background when the set has become stale. Costs next to nothing otherwise.
+        #
+        # @param now [Float]
+        def refresh_if_stale(now)
+          return if fresh?(now) || @keys.nil?
+          @mutex.synchronize { start(now) if !fresh?(now) && due?(now, REFRESH_SECONDS) }
+        end
+
+        # @return [Boolean]
+        def remote? = true
+
+        # @return [String]
+        def inspect = "#<#{self.class} #{@uri.hostname}, #{@keys ? "#{@keys.size} keys" : "not fetched"}>"
+
+        private
+
+        def current(now)
+          refresh_if_stale(now)
+          @keys
+        end
+
+        # A clock that was set back must not stop refreshes.
+        def fresh?(now) = now < @stale_at && now >= @attempted_at
+
+        def due?(now, seconds)
+          return false if @thread&.alive?
+          now - @attempted_at >= seconds || now < @attempted_at
+        end
+
+        def start(now)
+          @attempted_at = now
+          @thread = Thread.new { run(now) }
+          @thread.name = "hikyaku-jwks"
+          @thread.report_on_exception = false
+        end
+
+        def wait
+          deadline = monotonic + WAIT_SECONDS
+          while @thread&.alive? && (left = deadline - monotonic) > 0
+            @finished.wait(@mutex, left)
+          end
+        end
+
+        def run(now)
+          fetched = @fetch.call(@uri)
+          set = JwkSet.new(fetched.body, configured: @configured, secrets: false)
+          raise KeyFetch::Failed, "its set has no usable key#{reasons(set)}" if set.keys.empty?
+          install(set.keys, now + seconds_fresh(fetched.max_age))
+        rescue KeyFetch::Failed, JwkSet::Malformed => error
+          failed(error.message, now)
+        rescue => error
+          failed(error.class.name, now)
+        ensure
+          @mutex.synchronize do
+            @thread = nil
+            @finished.broadcast
+          end
+        end
+
+        def install(keys, stale_at)
+          changed = @keys != keys
+          @mutex.synchronize do
+            @keys = keys
+            @stale_at = stale_at
+          end
+          @on_change.call if changed
+        end
+
+        def failed(reason, now)
+          @mutex.synchronize { @stale_at = now + REFRESH_SECONDS }
+          @logger&.warn("#{@setting}: the key set at #{@uri.hostname} cannot be used: #{reason}" \
+            "#{"; the last good one still serves" if @keys}")
+        end
+
+        def seconds_fresh(max_age) = (max_age || FRESH_SECONDS).clamp(MIN_FRESH_SECONDS, MAX_FRESH_SECONDS)
+
+        def reasons(set) = set.skipped.empty? ? "" : " (#{set.skipped.first(3).join("; ")})"
+
+        def monotonic = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+
+        private_constant :FRESH_SECONDS, :MIN_FRESH_SECONDS, :MAX_FRESH_SECONDS, :REFRESH_SECONDS, :FIRST_SECONDS,
+          :WAIT_SECONDS
+      end
+    end
+  end
+end

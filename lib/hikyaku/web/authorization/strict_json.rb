@@ -1,0 +1,38 @@
+# frozen_string_literal: true
+
+require "json"
+
+module Hikyaku
+  class Web
+    class Authorization
+      # Reads a JSON object the strict way: valid UTF-8, no member name twice (RFC 7515 section 4, RFC 7519
+      # section 4), nothing after it, bounded depth.
+      module StrictJson
+        # Deep enough for any payload, shallow enough for every parser and generator that sees it later.
+        MAX_DEPTH = 64
+
+        # Older versions of the json library keep the last of several members with one name, silently.
+        class UniqueMembers < Hash
+          def []=(name, value)
+            raise JSON::ParserError, "a member name occurs twice" if key?(name)
+            super
+          end
+        end
+
+        # @param bytes [String]
+        # @return [Hash, nil] frozen throughout; nil when the bytes are not one well-formed JSON object
+        def self.object(bytes)
+          text = String.new(bytes, encoding: Encoding::UTF_8)
+          return unless text.valid_encoding?
+          JSON.parse(text, object_class: UniqueMembers, max_nesting: MAX_DEPTH)
+          value = JSON.parse(text, max_nesting: MAX_DEPTH, freeze: true)
+          value if value.is_a?(Hash)
+        rescue JSON::JSONError
+          nil
+        end
+
+        private_constant :UniqueMembers
+      end
+    end
+  end
+end

@@ -1,0 +1,82 @@
+# frozen_string_literal: true
+
+require_relative "algorithms"
+
+module Hikyaku
+  class Web
+    class Authorization
+      # One issuer that the hub trusts, with its keys for each role. Keys of different issuers are never looked at
+      # together (Mercure draft-08, section "Token Validation").
+      class TrustedIssuer
+        # No key could be had yet: the issuer's key set was never reached.
+        class KeysUnreachable < StandardError
+        end
+
+        # So that a token without a kid costs a bounded number of signature checks.
+        MAX_TRIED = 8
+
+        class << self
+          # A key of its own goes before the issuer's JWK Set, which serves the roles that have none.
+          #
+          # @param setting [#issuer, #alg, #publisher_alg, #subscriber_alg, #publisher_key, #subscriber_key, #jwks]
+          # @param source [KeySource]
+          # @return [TrustedIssuer]
+          # @raise [ConfigError]
+          def load(setting, source)
+            where = setting.issuer ? " of issuer #{setting.issuer.inspect}" : ""
+            shared = {}
+            keys = %i[publisher subscriber].to_h do |role|
+              name = "#{role}_alg"
+              own = setting.public_send(name)
+              algorithms = own ? Algorithms.parse("#{name}#{where}", own) : Algorithms.parse("alg#{where}", setting.alg)
+              key = setting.public_send("#{role}_key")
+              next [role, source.load("#{role}_key#{where}", key, algorithms)] if key
+              [role, shared[algorithms] ||= source.load("jwks#{where}", setting.jwks, algorithms)]
+            end
+            new(setting.issuer, keys)
+          end
+        end
+
+        # @return [String, nil] the value of iss; nil: none configured (0.x deployments)
+        attr_reader :id
+
+        # @param id [String, nil]
+        # @param keys [Hash{Symbol => StaticKeys, RemoteKeys, nil}] by role
+        def initialize(id, keys)
+          @id = id&.dup&.freeze
+          @keys = keys.freeze
+          freeze
+        end
+
+        # @param role [Symbol] :publisher or :subscriber
+        # @return [Boolean]
+        def role?(role) = !@keys[role].nil?
+
+        # @return [Array<RemoteKeys>]
+        def remote = @keys.values.compact.select(&:remote?).uniq
+
+        # The keys that a token may have been signed with, the best guess first. The kid is a hint: it chooses among
+        # the keys that have one, and makes the hub look for a key that it does not know yet. Keys without a kid may
+        # have signed any token.
+        #
+        # @param role [Symbol]
+        # @param kid [String, nil]
+        # @param now [Float]
+        # @return [Array<Key>]
+        # @raise [KeysUnreachable]
+        def candidates(role, kid, now)
+          source = @keys.fetch(role)
+          keys = source.keys(now)
+          keys = source.keys_after_refresh(now) if keys && kid && keys.none? { |key| key.kid == kid }
+          raise KeysUnreachable unless keys
+          return keys unless kid
+          named, others = keys.partition { |key| key.kid == kid }
+          named + others.select { |key| key.kid.nil? }
+        end
+
+        # @return [String]
+        def inspect = "#<#{self.class} #{@id.inspect}>"
+      end
+    end
+  end
+end
