@@ -27,7 +27,7 @@ module Hikyaku
       # @return [Hash{String => Array(Object, Integer)}]
       def entries
         # Loaded here: most runs of the command line have no file.
-        require "psych"
+        require "yaml"
         root = document
         return {} if root.nil? || blank?(root)
 

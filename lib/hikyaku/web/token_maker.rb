@@ -1,0 +1,169 @@
+# frozen_string_literal: true
+
+require "json"
+require "jwt"
+require "jwt/eddsa"
+require "openssl"
+require_relative "../error"
+require_relative "authorization/algorithms"
+require_relative "authorization/pem"
+
+module Hikyaku
+  class Web
+    # Makes access tokens that a hub of the same configuration accepts: for the command line, the developer page, and
+    # applications that are their own issuer.
+    #
+    # Mercure draft-08, sections "Authorization" and "Authorization Details"; RFC 9068 section 2.2; RFC 9396.
+    class TokenMaker
+      DETAIL_TYPE = "https://mercure.rocks/authorization-detail"
+      CURVES = {"prime256v1" => :p256, "secp384r1" => :p384, "secp521r1" => :p521}.freeze
+      # PKCS #8 of an Ed25519 key (RFC 8410): Ruby 3.1's OpenSSL cannot take the 32 bytes of the key out of it.
+      ED25519_PREFIX = ["302e020100300506032b657004220420", "3051020101300506032b657004220420"].map { |hex| [hex].pack("H*") }.freeze
+      private_constant :DETAIL_TYPE, :CURVES, :ED25519_PREFIX
+
+      # The maker for one of a configuration's issuers.
+      #
+      # @param config [Config]
+      # @param role [Symbol, nil] :publisher, :subscriber, or nil for a token that serves as both
+      # @param issuer [String, nil] which of several; the configuration's own unless told
+      # @param audience [String] the hub's resource identifier
+      # @return [TokenMaker]
+      # @raise [ConfigError] no such issuer, or it has no key that can sign for the role
+      def self.for(config, role: nil, issuer: nil, audience: config.resource_identifier)
+        found = pick(config, issuer)
+        roles = role ? [role] : %i[publisher subscriber]
+        signings = roles.map { |one| found.signing(one) }.uniq
+        if signings.size > 1
+          raise ConfigError, "publishers and subscribers of issuer #{found.issuer} have different keys: make a token for each role"
+        end
+        algorithm, key = signings.first
+        raise ConfigError, "issuer #{found.issuer} has no #{roles.first}_key to sign with" unless key
+        new(issuer: found.issuer, key: key, alg: algorithm, audience: audience)
+      end
+
+      def self.pick(config, issuer)
+        all = config.issuer_list
+        name = issuer || config.issuer
+        all.find { |one| one.issuer == name } || (all.first if issuer.nil? && all.size == 1) ||
+          raise(ConfigError, all.empty? ? "there is no key to sign with: give publisher_key or subscriber_key" : "which issuer? give one of #{all.map(&:issuer).join(", ")}")
+      end
+      private_class_method :pick
+
+      # @return [String] the algorithm that tokens are signed with
+      attr_reader :alg
+
+      # @param issuer [String] `iss`
+      # @param key [String] a secret, the PEM text of a private key, or `file:PATH` of one
+      # @param audience [String] `aud`
+      # @param alg [String, nil] by the kind of key unless told
+      # @param clock [#call] seconds since 1970
+      # @raise [ConfigError] the key cannot be read or cannot sign; never holds the key
+      def initialize(issuer:, key:, audience:, alg: nil, clock: -> { Time.now.to_i })
+        @issuer = issuer
+        @audience = audience
+        @clock = clock
+        kind, @key = signing_key(read(key))
+        @alg = Authorization::Algorithms.for_kind(kind, alg && [alg]).first ||
+          raise(ConfigError, "#{alg} cannot be used with #{Authorization::Algorithms::NAME.fetch(kind)}")
+        freeze
+      end
+
+      # @param publish [Array<String, Hash>] topics that may be published to: a topic, `*`, or {"match" =>, "match_type" =>}
+      # @param subscribe [Array<String, Hash>] topics whose private updates may be received
+      # @param payload [Hash, nil] shown to others beside the subscriber's subscriptions
+      # @param expires_in [Numeric] seconds
+      # @param legacy [Boolean] a token of Mercure 0.x, with the claim `mercure`
+      # @param subject [String, nil] `sub`; a random one unless told
+      # @param client_id [String, nil] the issuer unless told
+      # @param key_id [String, nil] `kid`
+      # @return [String] the token
+      def call(publish: [], subscribe: [], payload: nil, expires_in: 3600, legacy: false, subject: nil, client_id: nil, key_id: nil)
+        now = @clock.call.to_i
+        times = {iat: now, exp: now + expires_in.to_i}
+        claims =
+          if legacy
+            {**times, **({sub: subject} if subject), mercure: legacy_grants(publish, subscribe, payload)}
+          else
+            {
+              iss: @issuer, aud: @audience, sub: subject || random_urn, client_id: client_id || @issuer, **times, jti: random_urn,
+              authorization_details: details(publish, subscribe, payload)
+            }
+          end
+        JWT.encode(claims, @key, @alg, {typ: legacy ? "JWT" : "at+jwt", kid: key_id}.compact)
+      end
+
+      # @return [String] without the key
+      def inspect = "#<#{self.class.name} #{@issuer} #{@alg}>"
+
+      private
+
+      def details(publish, subscribe, payload)
+        [detail("publish", publish), detail("subscribe", subscribe, payload)].compact
+      end
+
+      def detail(action, topics, payload = nil)
+        return if topics.empty?
+        {type: DETAIL_TYPE, actions: [action], topics: topics.map { |topic| matcher(topic) }, payload: payload}.compact
+      end
+
+      def matcher(topic)
+        return {match: topic} if topic.is_a?(String)
+        match, type = topic.transform_keys(&:to_s).values_at("match", "match_type")
+        {match: match, match_type: (type unless type == "exact")}.compact
+      end
+
+      def legacy_grants(publish, subscribe, payload)
+        {publish: publish, subscribe: subscribe}.transform_values { |topics| topics.map { |topic| matcher(topic)[:match] } }
+          .reject { |_, topics| topics.empty? }.merge({payload: payload}.compact)
+      end
+
+      # RFC 9562, version 4.
+      def random_urn
+        bytes = Random.urandom(16).bytes
+        bytes[6] = (bytes[6] & 0x0f) | 0x40
+        bytes[8] = (bytes[8] & 0x3f) | 0x80
+        format("urn:uuid:%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", *bytes)
+      end
+
+      def read(key)
+        raise ConfigError, "keys at a URL verify tokens only: to sign, give the private key" if key.match?(%r{\Ahttps?://}i)
+        return key unless key.match?(/\A(?:file:|@)/i)
+        path = key.sub(%r{\A(?:file:(?://(?=/))?|@)}i, "")
+        ::File.binread(path).chomp
+      rescue SystemCallError => error
+        raise ConfigError, "the key file #{path if key.match?(/\Afile:/i)} cannot be read (#{error.class})".squeeze(" ")
+      end
+
+      def signing_key(text)
+        raise ConfigError, "the key is empty" if text.empty?
+        return private_key(text) if Authorization::Pem.like?(text)
+        raise ConfigError, "a JWK Set verifies tokens only: to sign, give a secret or a private key as PEM" if text.lstrip.start_with?("{")
+        [:secret, text]
+      end
+
+      def private_key(text)
+        # Variables and YAML often hold the line ends as \\n.
+        text = text.gsub("\\n", "\n") unless text.include?("\n")
+        block = text[/-----BEGIN ((?:[A-Z0-9]+ )*PRIVATE KEY)-----.*?-----END \1-----/m] or
+          raise ConfigError, "a public key verifies tokens only: to sign, give the private key"
+        # A password is never asked for at the terminal.
+        key = OpenSSL::PKey.read(block, "")
+        case key
+        when OpenSSL::PKey::RSA then [:rsa, key]
+        when OpenSSL::PKey::EC then [CURVES[key.group.curve_name] || unusable, key]
+        else [:ed25519, ed25519(key)]
+        end
+      rescue OpenSSL::PKey::PKeyError
+        raise ConfigError, "the private key cannot be read: it is damaged or needs a password"
+      end
+
+      def ed25519(key)
+        der = key.private_to_der
+        unusable unless der.start_with?(*ED25519_PREFIX)
+        Ed25519::SigningKey.new(der.byteslice(16, 32))
+      end
+
+      def unusable = raise(ConfigError, "the private key is none of RSA, EC on P-256, P-384 or P-521, and Ed25519")
+    end
+  end
+end
