@@ -1,0 +1,130 @@
+# frozen_string_literal: true
+
+require_relative "../error"
+require_relative "url"
+
+module Hikyaku
+  class Hub
+    # A string that says what an update is about, and what the hub must know of it: the URL that it is when resolved
+    # against the hub's, and whether it lies in the namespace that belongs to the hub.
+    #
+    # Topics come from Topics#[], which remembers them. Any thread may ask any question at any time.
+    #
+    # Mercure draft-08, sections "Terminology" and "Publication".
+    class Topic
+      # The general category Cf of Unicode 17, spelled out: a Ruby knows the Unicode of its day.
+      FORMAT = '\u00AD\u0600-\u0605\u061C\u06DD\u070F\u0890\u0891\u08E2\u180E\u200B-\u200F\u202A-\u202E\u2060-\u2064' \
+        '\u2066-\u206F\uFEFF\uFFF9-\uFFFB\u{110BD}\u{110CD}\u{13430}-\u{1343F}\u{1BCA0}-\u{1BCA3}\u{1D173}-\u{1D17A}' \
+        '\u{E0001}\u{E0020}-\u{E007F}'
+      # C0, DEL, C1 and Cf.
+      FORBIDDEN = /[\u0000-\u001F\u007F-\u009F#{FORMAT}]/
+      FORBIDDEN_ASCII = /[\x00-\x1F\x7F]/
+      # So much of a refused topic appears in a message.
+      EXCERPT = 60
+      private_constant :FORMAT, :FORBIDDEN, :FORBIDDEN_ASCII, :EXCERPT
+
+      class << self
+        # Checks the characters and the length of a topic. "*" passes: whether it may be used depends on what for.
+        #
+        # @param string [String]
+        # @param name [String] what the message calls it
+        # @param max_bytes [Integer]
+        # @return [String] the same characters, tagged as UTF-8
+        # @raise [InvalidTopic] not UTF-8, or a control or format character
+        # @raise [LimitExceeded] too long
+        def validate!(string, name: "topic", max_bytes: 4096)
+          raise InvalidTopic, "#{name} must be a string, not #{string.class}" unless string.is_a?(String)
+          raise LimitExceeded, "#{name} is #{string.bytesize} bytes long: the limit is #{max_bytes}" if string.bytesize > max_bytes
+          text = utf8(string)
+          raise InvalidTopic, "#{name} is not valid UTF-8" unless text
+          return text unless (char = forbidden(text))
+          raise InvalidTopic, "#{name} #{text[0, EXCERPT].inspect} holds #{format("U+%04X", char.ord)}: control and format characters are not allowed"
+        end
+
+        # Whether a string is valid UTF-8 without control and format characters: the rule for topics, matchers, event
+        # ids and event types.
+        #
+        # @param string [String]
+        # @return [Boolean]
+        def valid_text?(string)
+          text = utf8(string)
+          !text.nil? && forbidden(text).nil?
+        end
+
+        private
+
+        # Bytes from a socket are taken as UTF-8; other encodings are converted.
+        def utf8(string)
+          text = case string.encoding
+          when Encoding::UTF_8 then string
+          when Encoding::BINARY, Encoding::US_ASCII then string.dup.force_encoding(Encoding::UTF_8)
+          else string.encode(Encoding::UTF_8)
+          end
+          text if text.valid_encoding?
+        rescue EncodingError
+          nil
+        end
+
+        def forbidden(text) = text[text.ascii_only? ? FORBIDDEN_ASCII : FORBIDDEN]
+      end
+
+      # @return [String] frozen
+      attr_reader :value
+
+      # @param value [String] valid UTF-8
+      # @param hub [Url] the hub's URL
+      # @param hub_path [String] its path, as Topic.comparable_path makes it
+      # @api private
+      def initialize(value, hub:, hub_path:)
+        @value = value
+        @hub = hub
+        @hub_path = hub_path
+        @url = @reserved = :unknown
+      end
+
+      # @param url [Url]
+      # @return [String] the path with what need not be percent-encoded decoded, once. The parser has removed dot segments,
+      #   %2E included, so decoding makes no new ones.
+      # @api private
+      def self.comparable_path(url) = Url.decode_unreserved(url.pathname)
+
+      # @return [Url, nil] the topic resolved against the hub's URL; nil when it cannot be parsed
+      def url
+        @url = Url.parse(@value, base: @hub) if @url == :unknown
+        @url
+      end
+
+      # Whether the topic names the hub's path or something below it, on whatever scheme and host: only the hub itself may
+      # publish there.
+      #
+      # Mercure draft-08, sections "Publication" and "Reserved Hub Namespace".
+      #
+      # @return [Boolean]
+      def reserved?
+        @reserved = below_hub? if @reserved == :unknown
+        @reserved
+      end
+
+      # @return [Boolean] same value
+      def ==(other) = other.is_a?(Topic) && @value == other.value
+      alias_method :eql?, :==
+
+      # @return [Integer]
+      def hash = @value.hash
+
+      # @return [String]
+      def to_s = @value
+
+      # @return [String]
+      def inspect = "#<#{self.class} #{@value.inspect}>"
+
+      private
+
+      def below_hub?
+        return false unless url
+        path = self.class.comparable_path(url)
+        path.start_with?(@hub_path) && (path.bytesize == @hub_path.bytesize || path.getbyte(@hub_path.bytesize) == 47)
+      end
+    end
+  end
+end

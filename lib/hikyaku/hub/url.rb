@@ -1,0 +1,143 @@
+# frozen_string_literal: true
+
+require_relative "url/parser"
+
+module Hikyaku
+  class Hub
+    # A parsed URL: the eight components that URL patterns look at, each in canonical form.
+    #
+    # WHATWG URL Standard, "URL parsing". Parsing is a pure function: any number of threads may parse.
+    class Url
+      # What may stand in the path, the query and the fragment of an http(s) URL and stays as it is.
+      PATH = '[!$&\'()*+,\-./0-9:;=@A-Z\[\]_a-z|~]*'
+      QUERY = '[!$%&()*+,\-./0-9:;=?@A-Z\[\\\\\]^_`a-z{|}~]*'
+      FRAGMENT = '[!#$%&\'()*+,\-./0-9:;=?@A-Z\[\\\\\]^_a-z{|}~]*'
+      LABEL = "[a-z0-9](?:[a-z0-9]|-(?!-))*"
+      # The last label starts with a letter, so the host is no IPv4 address; no label has two hyphens in a row,
+      # so none is Punycode.
+      CANONICAL = %r{\A(https?)://((?:#{LABEL}\.)*[a-z](?:[a-z0-9]|-(?!-))*)(?::([1-9][0-9]{0,4}))?(/#{PATH})?(?:\?(#{QUERY}))?(?:\#(#{FRAGMENT}))?\z}
+      CANONICAL_PATH = %r{\A(/(?:[^/]#{PATH})?)(?:\?(#{QUERY}))?(?:\#(#{FRAGMENT}))?\z}
+      DOT_SEGMENT = %r{/\.\.?(?:/|\z)}
+      private_constant :PATH, :QUERY, :FRAGMENT, :LABEL, :CANONICAL, :CANONICAL_PATH, :DOT_SEGMENT
+
+      class << self
+        # Parses a URL reference.
+        #
+        # @param string [String] UTF-8
+        # @param base [Url, String, nil] what a relative reference is resolved against
+        # @return [Url, nil] nil when the string is no URL reference for this base
+        def parse(string, base: nil)
+          base = parse(base) or return if base.is_a?(String)
+          return unless string.valid_encoding?
+          fast(string, base) || Parser.new(string, base).parse
+        end
+
+        # Decodes what need not be percent-encoded, once (RFC 3986, section 6.2.2.2).
+        #
+        # @param path [String]
+        # @return [String]
+        # @api private
+        def decode_unreserved(path) = Percent.decode_unreserved(path)
+
+        # The same as parse without the short way for canonical URLs, for tests that compare the two.
+        #
+        # @api private
+        def parse_slowly(string, base: nil)
+          base = parse_slowly(base) or return if base.is_a?(String)
+          return unless string.valid_encoding?
+          Parser.new(string, base).parse
+        end
+
+        private
+
+        # Most topics are canonical already: nothing to decode, encode, resolve or look up.
+        def fast(string, base)
+          if string.start_with?("/")
+            fast_path(string, base) if base&.plain_http?
+          elsif (match = CANONICAL.match(string))
+            protocol, hostname, port, pathname, search, hash = match.captures
+            return if pathname && dots?(pathname)
+            return if port && !explicit_port?(protocol, port)
+            new(protocol: protocol, hostname: hostname, port: port || "", pathname: pathname || "/", search: search, hash: hash)
+          end
+        end
+
+        def fast_path(string, base)
+          match = CANONICAL_PATH.match(string) or return
+          pathname, search, hash = match.captures
+          return if dots?(pathname)
+          new(protocol: base.protocol, username: base.username, password: base.password, hostname: base.hostname,
+            port: base.port, pathname: pathname, search: search, hash: hash)
+        end
+
+        def dots?(pathname) = pathname.include?("/.") && DOT_SEGMENT.match?(pathname)
+
+        def explicit_port?(protocol, port)
+          port != ((protocol == "http") ? "80" : "443") && (port.size < 5 || port.to_i <= 65_535)
+        end
+      end
+
+      # @return [String] the scheme, without the colon
+      attr_reader :protocol
+      # @return [String] empty when there is none
+      attr_reader :username
+      # @return [String] empty when there is none
+      attr_reader :password
+      # @return [String] empty when there is none
+      attr_reader :hostname
+      # @return [String] empty when it is the scheme's own
+      attr_reader :port
+      # @return [String] of a hierarchical URL it starts with "/" or is empty
+      attr_reader :pathname
+      # @return [String] the query without "?"
+      attr_reader :search
+      # @return [String, nil] the same; nil, not empty, when there is no "?"
+      # @api private
+      attr_reader :query
+      # @return [String] the fragment without "#"
+      attr_reader :hash
+
+      # @api private
+      def initialize(protocol:, pathname:, username: "", password: "", hostname: "", port: "", search: nil, hash: nil, opaque: false, host: true)
+        @protocol = -protocol
+        @username = username.freeze
+        @password = password.freeze
+        @hostname = -hostname
+        @port = -port
+        @pathname = pathname.freeze
+        @query = search&.freeze
+        @search = @query || ""
+        @hash = (hash || "").freeze
+        @opaque = opaque
+        @host = host
+        freeze
+      end
+
+      # @return [String] scheme, host and port, as matchers are found by; also of schemes to which the standard gives
+      #   no origin
+      def origin = @port.empty? ? "#{@protocol}://#{@hostname}" : "#{@protocol}://#{@hostname}:#{@port}"
+
+      # @return [Boolean] whether the path is one string, as in `urn:isbn:1`
+      def opaque_path? = @opaque
+
+      # @return [Boolean] whether there is a host, if an empty one
+      # @api private
+      def host? = @host
+
+      # @return [Boolean] a base for the short way
+      # @api private
+      def plain_http? = @protocol == "https" || @protocol == "http"
+
+      # @return [Boolean] same components
+      def ==(other)
+        other.is_a?(Url) && components == other.components && @opaque == other.opaque_path?
+      end
+
+      # @return [Array<String>] the eight components in the order of the URL Pattern Standard
+      def components = [@protocol, @username, @password, @hostname, @port, @pathname, @search, @hash]
+
+      # @return [String] without the password
+      def inspect = "#<#{self.class} #{@protocol}:#{"//#{@hostname}" if @host}#{":#{@port}" unless @port.empty?}#{@pathname}>"
+    end
+  end
+end
