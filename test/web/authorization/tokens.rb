@@ -5,7 +5,7 @@ require "json"
 require "jwt"
 require "jwt/eddsa"
 require "openssl"
-require "hikyaku/hub/topic"
+require "hikyaku/hub/topics"
 require "hikyaku/web/authorization"
 
 # Makes tokens, right and wrong, and what verifies them.

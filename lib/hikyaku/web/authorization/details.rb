@@ -23,6 +23,7 @@ module Hikyaku
       class Details
         TYPE = "https://mercure.rocks/authorization-detail"
         MATCHER_TYPES = %w[exact urlpattern].freeze
+        NAME = "the token's authorization_details"
 
         # @param base [String] the hub URL, which relative patterns are resolved against
         # @param max_details [Integer] Mercure details in a token
@@ -40,12 +41,12 @@ module Hikyaku
         # @raise [InvalidToken]
         def parse(claims)
           return [] unless claims.key?("authorization_details")
-          entries = array(claims["authorization_details"], "authorization_details", empty: true)
+          entries = array(claims["authorization_details"], NAME, empty: true)
           mercure = entries.each_with_index.select { |entry, index| mercure?(entry, index) }
           if mercure.size > @max_details
             raise InvalidToken, "the token has #{mercure.size} Mercure authorization details, at most #{@max_details} are allowed"
           end
-          mercure.map { |entry, index| detail(entry, "authorization_details[#{index}]") }.freeze
+          mercure.map { |entry, index| detail(entry, "#{NAME}[#{index}]") }.freeze
         end
 
         # @param pattern [String]
@@ -77,10 +78,10 @@ module Hikyaku
         private
 
         def mercure?(entry, index)
-          raise InvalidToken, "authorization_details[#{index}] is not an object" unless entry.is_a?(Hash)
+          raise InvalidToken, "#{NAME}[#{index}] is not an object" unless entry.is_a?(Hash)
           type = entry["type"]
           return type == TYPE if type.is_a?(String) || !entry.key?("type")
-          raise InvalidToken, "authorization_details[#{index}].type is not a string"
+          raise InvalidToken, "#{NAME}[#{index}].type is not a string"
         end
 
         def detail(entry, where)
@@ -107,6 +108,8 @@ module Hikyaku
           return entry["payload"] if entry["payload"].is_a?(Hash)
           raise InvalidToken, "#{where}.payload is not an object"
         end
+
+        private_constant :TYPE, :MATCHER_TYPES, :NAME
       end
     end
   end

@@ -30,6 +30,8 @@ module Hikyaku
         TOTAL_SECONDS = 10
         MAX_BYTES = 262_144
         MAX_REDIRECTS = 3
+        REDIRECTS = [Net::HTTPMovedPermanently, Net::HTTPFound, Net::HTTPSeeOther, Net::HTTPTemporaryRedirect,
+          Net::HTTPPermanentRedirect].freeze
         HEADERS = {"accept" => "application/jwk-set+json, application/json", "accept-encoding" => "identity"}.freeze
 
         class << self
@@ -72,7 +74,7 @@ module Hikyaku
           answer, body = get(uri)
           case answer
           when Net::HTTPOK then Fetched.new(body, max_age(answer))
-          when Net::HTTPRedirection
+          when *REDIRECTS
             raise Failed, "it redirects too often" if redirects.zero?
             follow(target(uri, answer), redirects - 1)
           else raise Failed, "it answers #{answer.code}"
@@ -110,6 +112,8 @@ module Hikyaku
               body << part
             end
           end
+          length = answer.content_length
+          raise Failed, "it breaks off" if length && body.bytesize < length
           [answer, body]
         end
 
@@ -127,7 +131,8 @@ module Hikyaku
           control[/\bmax-age="?(\d{1,9})\b/i, 1]&.to_i
         end
 
-        private_constant :CONNECT_SECONDS, :READ_SECONDS, :TOTAL_SECONDS, :MAX_BYTES, :MAX_REDIRECTS, :HEADERS
+        private_constant :CONNECT_SECONDS, :READ_SECONDS, :TOTAL_SECONDS, :MAX_BYTES, :MAX_REDIRECTS, :REDIRECTS,
+          :HEADERS
       end
     end
   end

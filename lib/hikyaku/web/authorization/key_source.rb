@@ -88,12 +88,16 @@ module Hikyaku
 
         # Editors and `echo` end a file with a line break that is not part of a secret.
         def file(setting, path, secret: false)
-          content = File.binread(path).chomp
+          content = read(path).chomp
           content.empty? ? refuse(setting, "the file is empty") : content
-        rescue SystemCallError, ArgumentError => error
+        rescue SystemCallError => error
           # After @ the path may be a secret that happens to begin so.
           refuse(setting, "the file#{" #{path}" unless secret} cannot be read (#{error.class})#{
             "; a secret that begins with @ is given as a JWK Set" if secret}")
+        end
+
+        def read(path)
+          path.include?("\0") ? raise(Errno::ENOENT) : File.binread(path)
         end
 
         def warn_if_short(setting, secret, algorithms)

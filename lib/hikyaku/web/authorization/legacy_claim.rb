@@ -33,6 +33,7 @@ module Hikyaku
         def parse(claims)
           name = NAMES.find { |one| !claims[one].nil? } or return Reading.new([].freeze, nil)
           claim = object(claims[name], name)
+          name = "the token's #{name}"
           publish = matchers(claim, "publish", name)
           subscribe = matchers(claim, "subscribe", name)
           details = [detail(publish: publish), detail(subscribe: subscribe)].compact.freeze
@@ -45,7 +46,7 @@ module Hikyaku
         def object(value, name)
           value = StrictJson.object(value) if value.is_a?(String)
           return value if value.is_a?(Hash)
-          raise InvalidToken, "the claim #{name} is neither an object nor the JSON text of one"
+          raise InvalidToken, "the token's #{name} is neither an object nor the JSON text of one"
         end
 
         def matchers(claim, key, name)

@@ -126,7 +126,7 @@ module Hikyaku
         end
 
         def install(keys, stale_at)
-          changed = @keys != keys
+          changed = @keys && @keys != keys
           @mutex.synchronize do
             @keys = keys
             @stale_at = stale_at
