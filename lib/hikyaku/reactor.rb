@@ -43,18 +43,17 @@ module Hikyaku
     def attach(subscriber, connection)
       own!
       @incoming << [subscriber, connection]
-      wake
+      rouse
     end
 
-    # Wakes the reactor when somebody may be ready. Cheap when it is awake.
+    # Somebody may be ready. While the reactor sleeps, the calling thread carries the first slice itself: to hand over to
+    # another thread costs more than to write to a dozen sockets. What is left then wakes the reactor.
     #
     # @return [void]
     def wake
-      return unless @sleeping
-      @sleeping = false
-      @selector.wakeup
-    rescue IOError
-      nil # it was just stopped
+      return unless @sleeping && @pid == Process.pid
+      more = @hub.drive { |engine| serve(engine) }
+      rouse if more || !@closing.empty? || !@stalled.empty?
     end
 
     # A connection that refused bytes accepts them again.
@@ -62,6 +61,7 @@ module Hikyaku
     # @param subscriber [Hub::Subscriber]
     # @return [void]
     def writable(subscriber)
+      @blocked.delete(subscriber)
       @hub.drive { |engine| engine.writable(subscriber) unless subscriber.closed }
       wake
     end
@@ -72,7 +72,7 @@ module Hikyaku
     # @return [void]
     def hung_up(subscriber)
       @hub.drive { |engine| engine.close(subscriber, :hung_up) }
-      wake
+      rouse
     end
 
     # Calls a block regularly on the reactor's thread.
@@ -81,7 +81,7 @@ module Hikyaku
     # @return [void]
     def every(seconds, &block)
       @repeats << [seconds, monotonic + seconds, block]
-      wake
+      rouse
     end
 
     # Sends what is pending, closes every stream and ends the thread.
@@ -93,7 +93,7 @@ module Hikyaku
       return unless thread&.alive? && @pid == Process.pid
       @stopping = monotonic + seconds
       @sleeping = true
-      wake
+      rouse
       thread.join(seconds + 1) unless thread == Thread.current
     end
 
@@ -108,6 +108,7 @@ module Hikyaku
     def reset
       @incoming = []
       @closing = []
+      @stalled = []
       @monitors = {}.compare_by_identity
       @blocked = {}.compare_by_identity
       @sleeping = false
@@ -115,6 +116,15 @@ module Hikyaku
       @pid = nil
       @thread = nil
       @next_tick = @next_second = 0.0
+    end
+
+    # Ends the reactor's sleep.
+    def rouse
+      return unless @sleeping
+      @sleeping = false
+      @selector.wakeup
+    rescue IOError
+      nil # it was just stopped
     end
 
     # Starts the thread in this process. What a parent process left behind is forgotten, none of its sockets touched.
@@ -195,48 +205,44 @@ module Hikyaku
     # @return [Boolean] whether there may be more
     def serve(engine)
       now = monotonic
-      count = 0
-      while count < SLICE && (subscriber = engine.next_ready)
-        count += 1
-        if subscriber.closing
+      engine.serve(SLICE, MAX_WRITE, now: now) do |subscriber, bytes|
+        if bytes
+          written = subscriber.connection.write_nonblock(bytes, exception: false)
+          (written == bytes.bytesize) ? written : block(subscriber, written, now)
+        else
           @closing << subscriber
-        elsif (bytes = engine.take(subscriber, MAX_WRITE))
-          begin
-            written = subscriber.connection.write_nonblock(bytes, exception: false)
-          rescue IOError, SystemCallError
-            engine.close(subscriber, :hung_up)
-            written = 0
-          end
-          if written == bytes.bytesize
-            engine.wrote(subscriber, written, now: now)
-          else
-            block(engine, subscriber, (written == :wait_writable) ? 0 : written, now)
-          end
+          0
         end
+      rescue IOError, SystemCallError
+        engine.close(subscriber, :hung_up)
+        0
       end
-      count == SLICE
     end
 
-    def block(engine, subscriber, written, now)
-      engine.wrote(subscriber, written, now: now)
+    # @return [Integer] bytes that were accepted
+    def block(subscriber, written, now)
       @blocked[subscriber] = now
-      monitor = @monitors[subscriber]
-      monitor.interests = :rw if monitor && !monitor.closed?
+      @stalled << subscriber
+      (written == :wait_writable) ? 0 : written
     end
 
     def look(more, now)
       close_closing
+      watch_stalled
       timeout = more ? 0 : [@next_tick - now, 0].max
       unless more
         @sleeping = true
         timeout = 0 if pending?
       end
-      @selector.select(timeout) { |monitor| attend(monitor) }
+      @selector.select(timeout) do |monitor|
+        @sleeping = false
+        attend(monitor)
+      end
       @sleeping = false
     end
 
     def pending?
-      !@incoming.empty? || @hub.drive(&:ready?) || (@stopping && finished?)
+      !@incoming.empty? || !@closing.empty? || !@stalled.empty? || @hub.drive(&:ready?) || (@stopping && finished?)
     end
 
     def attend(monitor)
@@ -274,6 +280,14 @@ module Hikyaku
         next if now < at
         repeat[1] = now + seconds
         block.call
+      end
+    end
+
+    # Monitors are the reactor thread's own, whoever found that a socket was full.
+    def watch_stalled
+      while (subscriber = @stalled.shift)
+        monitor = @monitors[subscriber]
+        monitor.interests = :rw if monitor && !monitor.closed? && @blocked.key?(subscriber)
       end
     end
 

@@ -8,3 +8,14 @@ class RubyEngineTest < Minitest::Test
 
   def new_engine(**options) = Hikyaku::Hub::RubyEngine.new(heartbeat: nil, **options)
 end
+
+# The same, driven step by step: `next_ready`, `take`, `wrote`.
+class RubyEngineStepsTest < Minitest::Test
+  include EngineContract
+
+  class SteppedEngine < Hikyaku::Hub::RubyEngine
+    def serve(...) = Hikyaku::Hub::Engine.instance_method(:serve).bind_call(self, ...)
+  end
+
+  def new_engine(**options) = SteppedEngine.new(heartbeat: nil, **options)
+end

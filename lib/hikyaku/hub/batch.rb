@@ -8,6 +8,10 @@ module Hikyaku
       attr_reader :bytes
       # @return [Integer] the cursor of whoever has received it
       attr_reader :to
+      # @return [Integer] it serves cursors from here on …
+      attr_reader :after
+      # @return [Integer] … and before here: the position of its first event
+      attr_reader :first
       # @return [Integer] how many events it holds
       attr_reader :count
 
@@ -61,6 +65,9 @@ module Hikyaku
         cursor = subscriber.cursor
         @newest == feed.newest && cursor < @first && cursor >= @after && (@grant.nil? || @grant.equal?(subscriber.grant))
       end
+
+      # @return [Boolean] it holds nothing private
+      def for_all? = @grant.nil?
 
       # @return [Boolean] the feed has more after it
       def more? = @to < @newest

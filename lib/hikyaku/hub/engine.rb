@@ -5,13 +5,13 @@ module Hikyaku
     # The contract of a hub engine: the log, the feeds and the cursors, free of I/O. A driver (the Reactor, a pump, a
     # test) owns the sockets and the clock and moves the bytes:
     #
-    #     engine.publish(record_parts…)          something was published
-    #     while (subscriber = engine.next_ready) somebody has something pending
-    #       bytes = engine.take(subscriber, max) at most about so many bytes of it
-    #       n = socket.write(bytes)
-    #       engine.wrote(subscriber, n, now:)    fewer than taken: it is blocked until `writable`
+    #     engine.publish(update, …)                     something was published
+    #     engine.serve(128, 65_536, now:) do |subscriber, bytes|
+    #       socket_of(subscriber).write(bytes)            returns how many it accepted
     #     end
-    #     engine.tick(now:)                      heartbeats, deadlines
+    #     engine.tick(now:)                             heartbeats, deadlines
+    #
+    # `serve` is made of three steps that can also be taken one by one: `next_ready`, `take`, `wrote`.
     #
     # Time is an argument: seconds of a clock that only goes forward.
     #
@@ -41,6 +41,29 @@ module Hikyaku
       # @!method unsubscribe(subscriber)
       #   Forgets a subscriber. O(matchers of the subscriber).
       #   @return [Boolean] false when it was already gone
+
+      # Hands out what is pending, to at most so many subscribers.
+      #
+      # @param limit [Integer] subscribers
+      # @param max_bytes [Integer] see #take
+      # @param now [Float] seconds on the engine's clock
+      # @yieldparam subscriber [Subscriber]
+      # @yieldparam bytes [String, nil] nil when the subscriber has to be closed: see `subscriber.closing`
+      # @yieldreturn [Integer] how many bytes were accepted; fewer than given: it is blocked until `writable`
+      # @return [Boolean] whether the limit was reached
+      def serve(limit, max_bytes, now:)
+        count = 0
+        while count < limit
+          subscriber = next_ready or return false
+          count += 1
+          if subscriber.closing
+            yield subscriber, nil
+          elsif (bytes = take(subscriber, max_bytes))
+            wrote(subscriber, yield(subscriber, bytes), now: now)
+          end
+        end
+        true
+      end
 
       # @!method next_ready
       #   @return [Subscriber, nil] somebody who has bytes pending and is not blocked, or has to be closed

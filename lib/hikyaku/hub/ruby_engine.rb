@@ -14,8 +14,9 @@ require_relative "topic_index"
 
 module Hikyaku
   class Hub
-    # The engine in Ruby. Its hot path is `next_ready`, `take`, `wrote`: for a caught-up subscriber with one matcher they
-    # compare three integers, hand out a string that all its equals share, and move the cursor.
+    # The engine in Ruby. Its hot path is `fan_out`: for a caught-up subscriber with one matcher it compares two integers,
+    # hands out a string that all its equals share, and moves the cursor. Everything else goes through `next_ready`, `take`
+    # and `wrote`.
     class RubyEngine
       include Engine
 
@@ -108,6 +109,23 @@ module Hikyaku
         else
           [@log.first - 1, "earliest"]
         end
+      end
+
+      def serve(limit, max_bytes, now:, &block)
+        while limit > 0
+          if @ready.empty? && (@feed || next_feed)
+            limit = fan_out(limit, max_bytes, now, &block)
+            break if limit.zero?
+          end
+          subscriber = next_ready or return false
+          limit -= 1
+          if subscriber.closing
+            yield subscriber, nil
+          elsif (bytes = take(subscriber, max_bytes))
+            wrote(subscriber, yield(subscriber, bytes), now: now)
+          end
+        end
+        true
       end
 
       def next_ready
@@ -254,6 +272,59 @@ module Hikyaku
         @dirty << feed
       end
 
+      # Serves the caught-up subscribers of the current feed as long as one batch suits them. Those that it does not suit
+      # are left to `next_ready`, which goes down the same list from the same place.
+      #
+      # @return [Integer] what is left of the limit
+      def fan_out(limit, max_bytes, now)
+        subscriptions = @feed.subscriptions
+        place = @place
+        subscription = nil
+        place -= 1 until place.zero? || (subscription = subscriptions[place - 1])
+        return limit if place.zero? || !(batch = batch_for(subscription.subscriber, max_bytes))
+        bytes, after, first, to = batch.bytes, batch.after, batch.first, batch.to
+        size = bytes.bytesize
+        left = limit
+        while place > 0 && left > 0
+          subscription = subscriptions[place - 1]
+          if subscription
+            subscriber = subscription.subscriber
+            cursor = subscriber.cursor
+            if cursor < first
+              break unless cursor >= after && subscriber.idle?
+              @place = place - 1
+              left -= 1
+              written = yield subscriber, bytes
+              if written == size
+                subscriber.cursor = to
+                subscriber.active_at = now
+              else
+                subscriber.taken = bytes
+                subscriber.taken_to = to
+                wrote(subscriber, written, now: now)
+              end
+            elsif cursor < to
+              break
+            end
+          end
+          place -= 1
+        end
+        @place = place
+        @deliveries += (limit - left) * batch.count
+        left
+      end
+
+      # The feed's batch, if it can serve whoever stands where this subscriber does, of whatever grant, without more behind.
+      def batch_for(subscriber, max_bytes)
+        return unless subscriber.idle?
+        batch = @feed.batch
+        unless batch&.serves?(@feed, subscriber)
+          batch = Batch.gather(@log, @feed, subscriber, max_bytes) or return
+          @feed.batch = batch
+        end
+        batch if batch.bytes && !batch.more? && batch.for_all?
+      end
+
       # A feed that grows while it is gone through is dirty again and gets another turn after the others.
       def next_feed
         feed = @dirty.shift or return
@@ -272,7 +343,7 @@ module Hikyaku
           place -= 1
           subscription = subscriptions[place] or next
           subscriber = subscription.subscriber
-          next if subscriber.cursor >= newest || subscriber.blocked || subscriber.ready
+          next if subscriber.cursor >= newest || subscriber.blocked || subscriber.ready || subscriber.closing
           @place = place
           return subscriber
         end

@@ -24,13 +24,13 @@ module Hikyaku
       # @return [String, nil] bytes for it alone (a heartbeat, a gap) that go out at the next event boundary
       attr_accessor :control
       # @return [Boolean] its socket is full
-      attr_accessor :blocked
+      attr_reader :blocked
       # @return [Boolean] it waits in the engine's ready list
-      attr_accessor :ready
+      attr_reader :ready
       # @return [Float] seconds on the engine's clock when bytes were last accepted
       attr_accessor :active_at
       # @return [Symbol, nil] why it has to be closed, once it has to be
-      attr_accessor :closing
+      attr_reader :closing
       # @return [Boolean] it is no longer registered
       attr_accessor :closed
 
@@ -54,7 +54,8 @@ module Hikyaku
         @heard = 0
         @offset = 0
         @control = nil
-        @blocked = @ready = @closed = false
+        @blocked = @ready = @closed = @idle = false
+        @feed = nil
         @active_at = 0.0
         @closing = @connection = @last_event_id = @id = nil
         @taken = @taken_to = @partial_at = @beat_slot = @deadline_slot = @deadline_reason = nil
@@ -71,6 +72,29 @@ module Hikyaku
       def subscriptions=(subscriptions)
         @subscriptions = subscriptions
         @feed = subscriptions.first.feed if subscriptions.one?
+        settle
+      end
+
+      # Whether it has one feed and nothing of its own pending: no bytes, no part of an event, no end. Kept, not computed: this is
+      # asked for each delivery.
+      #
+      # @return [Boolean]
+      attr_reader :idle
+      alias_method :idle?, :idle
+
+      def blocked=(blocked)
+        @blocked = blocked
+        settle
+      end
+
+      def closing=(reason)
+        @closing = reason
+        settle
+      end
+
+      def ready=(ready)
+        @ready = ready
+        settle
       end
 
       # @return [Integer] from here on, the feeds together know what it receives; before, the log must be scanned
@@ -87,6 +111,12 @@ module Hikyaku
 
       # @return [String] without the token's claims
       def inspect = "#<#{self.class.name} cursor=#{@cursor} subscriptions=#{@subscriptions&.size}>"
+
+      private
+
+      def settle
+        @idle = !@blocked && !@ready && !@closing && !@feed.nil?
+      end
     end
   end
 end
