@@ -1,0 +1,123 @@
+# frozen_string_literal: true
+
+require_relative "error"
+require_relative "version"
+
+module Hikyaku
+  # The command line: `hikyaku COMMAND`, each command in a file of its own below cli/, loaded when it is called.
+  #
+  # Exit codes: 0 done, 1 it did not work, 2 it was asked for in a wrong way, 130 interrupted, 141 nobody reads the output.
+  module CLI
+    # The command was given in a way that cannot be understood; the message says what to do.
+    class UsageError < ArgumentError
+      include Error
+    end
+
+    # The command could not do what was asked; the message says why.
+    class Failed < StandardError
+      include Error
+    end
+
+    COMMANDS = {
+      "serve" => "Run a hub",
+      "token" => "Make an access token, or explain one",
+      "publish" => "Publish an update",
+      "subscribe" => "Receive updates",
+      "disconnect" => "Close the streams of a subject",
+      "version" => "Print the version"
+    }.freeze
+    # Errors of what was given, not of what was tried.
+    MISTAKES = [UsageError, ConfigError, InvalidTopic, InvalidMatcher, InvalidUpdate, LimitExceeded].freeze
+    private_constant :MISTAKES
+
+    module_function
+
+    # @param argv [Array<String>]
+    # @param stdin [IO]
+    # @param stdout [IO] what was asked for
+    # @param stderr [IO] progress, warnings and errors
+    # @param env [Hash{String => String}]
+    # @return [Integer] the exit code
+    def run(argv, stdin: $stdin, stdout: $stdout, stderr: $stderr, env: ENV)
+      name, *arguments = argv
+      case name
+      when "--help", "-h" then stdout.puts(help)
+      when "help" then return run([*arguments.first(1), "--help"], stdin: stdin, stdout: stdout, stderr: stderr, env: env)
+      when "--version", "-v" then stdout.puts("hikyaku #{VERSION}")
+      else code = command(name).new(stdin: stdin, stdout: stdout, stderr: stderr, env: env).run(arguments)
+      end
+      stdout.flush
+      code || 0
+    rescue Errno::EPIPE
+      141
+    rescue Interrupt
+      130
+    rescue *MISTAKES => error
+      complain(stderr, error.message, 2)
+    rescue Error => error
+      complain(stderr, error.message, 1)
+    rescue => error
+      # Not foreseen, so its message is in no form that we know; a backtrace is for those who ask for it.
+      raise if env["HIKYAKU_DEBUG"].to_s == "1"
+      complain(stderr, "#{error.class}: #{error.message} (HIKYAKU_DEBUG=1 shows where)", 1)
+    end
+
+    # @param name [String, nil]
+    # @return [Class] of the command
+    # @raise [UsageError]
+    def command(name)
+      raise UsageError, "give a command: #{COMMANDS.keys.join(", ")}; hikyaku --help says more" unless name
+      unless COMMANDS.key?(name)
+        close = suggest(name, COMMANDS.keys)
+        raise UsageError, "unknown command #{printable(name)}#{close ? "; did you mean #{close}?" : "; hikyaku --help lists them"}"
+      end
+      require_relative "cli/#{name}"
+      const_get(name.capitalize)
+    end
+
+    # @param word [String]
+    # @param known [Array<String>]
+    # @return [String, nil] what was probably meant
+    def suggest(word, known)
+      require "did_you_mean"
+      DidYouMean::SpellChecker.new(dictionary: known).correct(word).first
+    rescue LoadError
+      nil
+    end
+
+    # @param text [String]
+    # @return [String] in one line, without what a terminal would obey
+    def printable(text) = text.dup.force_encoding(Encoding::UTF_8).scrub("?").gsub(/[\p{Cntrl}\p{Cf}]+/, " ").strip
+
+    # @param text [String] UTF-8, of somebody else
+    # @return [String] without what a terminal would obey, but with its lines
+    def plain(text) = text.gsub(/[[\p{Cntrl}\p{Cf}]&&[^\n]]/) { |character| format("\\u%04x", character.ord) }
+
+    # @return [String]
+    def help
+      width = COMMANDS.keys.map(&:size).max
+      <<~TEXT
+        Hikyaku, a Mercure hub: publish over HTTP, receive over Server-Sent Events.
+
+        Usage: hikyaku COMMAND [OPTION…]
+
+        #{COMMANDS.map { |name, summary| "  #{name.ljust(width)}  #{summary}" }.join("\n")}
+
+        hikyaku COMMAND --help says more about a command.
+
+        Examples:
+          hikyaku serve --dev
+          hikyaku publish --dev https://example.com/books/1 '{"title": "Dune"}'
+          hikyaku subscribe --dev --match https://example.com/books/1
+      TEXT
+    end
+
+    def complain(stderr, message, code)
+      stderr.puts("hikyaku: #{printable(message)}")
+      code
+    rescue Errno::EPIPE
+      code
+    end
+    private_class_method :complain, :help, :command
+  end
+end

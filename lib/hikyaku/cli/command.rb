@@ -1,0 +1,128 @@
+# frozen_string_literal: true
+
+require "optparse"
+require_relative "../cli"
+
+module Hikyaku
+  module CLI
+    # What all commands have: options with clear errors, `--help`, and the streams that they were given.
+    class Command
+      # Columns of the help.
+      WIDTH = 100
+      private_constant :WIDTH
+
+      class << self
+        # @param text [String, nil] one sentence
+        # @return [String]
+        def summary(text = nil) = text ? @summary = text : @summary
+
+        # @param text [String, nil] how it is called
+        # @return [String]
+        def usage(text = nil) = text ? @usage = text : @usage
+
+        # @param lines [Array<String>] commands that can be pasted
+        # @return [Array<String>]
+        def examples(*lines) = lines.empty? ? @examples : @examples = lines
+      end
+
+      # @param stdin [IO]
+      # @param stdout [IO]
+      # @param stderr [IO]
+      # @param env [Hash{String => String}]
+      def initialize(stdin:, stdout:, stderr:, env:)
+        @stdin = stdin
+        @stdout = stdout
+        @stderr = stderr
+        @env = env
+      end
+
+      # @param argv [Array<String>]
+      # @return [Integer, nil] the exit code
+      # @raise [UsageError]
+      def run(argv)
+        catch(:answered) { return call(*positional(parse(argv))) }
+        0
+      end
+
+      private
+
+      attr_reader :stdin, :stdout, :stderr, :env
+
+      # Names of what is given without a dash; `call` takes them.
+      def operands = []
+
+      # Adds the command's own options.
+      def options(parser)
+      end
+
+      def parse(argv)
+        parser = build
+        refuse_abbreviations(argv, parser)
+        parser.permute(argv)
+      rescue OptionParser::InvalidOption, OptionParser::AmbiguousOption => error
+        raise UsageError, unknown(error.args.first.to_s[/\A[^=]*/], switches(parser))
+      rescue OptionParser::MissingArgument => error
+        raise UsageError, "#{error.args.first} needs a value"
+      rescue OptionParser::NeedlessArgument => error
+        raise UsageError, "#{error.args.first[/\A[^=]*/]} takes no value"
+      rescue OptionParser::ParseError => error
+        raise UsageError, "#{error.args.first[/\A[^=]*/]}: #{error.reason}"
+      end
+
+      def build
+        OptionParser.new("Usage: #{self.class.usage}", 36, "  ") do |parser|
+          parser.separator("\n#{self.class.summary}")
+          options(parser)
+          parser.separator("\nHelp:")
+          parser.on("-h", "--help", "Print this") { answer(help(parser)) }
+          parser.on("--version", "Print the version") { answer("hikyaku #{VERSION}") }
+        end
+      end
+
+      def help(parser) = "#{parser.help}\nExamples:\n#{self.class.examples.map { |line| "  #{line}" }.join("\n")}"
+
+      # The rest of the command line is then of no interest, right or wrong.
+      def answer(text)
+        stdout.puts(text)
+        throw :answered
+      end
+
+      # An abbreviation that is clear today is not when another option comes. (Ruby 3.1's `require_exact` refuses
+      # `--name=value` as well.)
+      def refuse_abbreviations(argv, parser)
+        known = switches(parser)
+        argv.take_while { |argument| argument != "--" }.each do |argument|
+          next unless argument.start_with?("--")
+          option = argument[/\A[^=]*/].tr("_", "-")
+          raise UsageError, unknown(option, known) unless known.include?(option)
+        end
+      end
+
+      # Adds an option whose value may not be another option that somebody forgot a value before.
+      def value_option(parser, *names, description, &block)
+        parser.on(*names, *wrap(description)) do |value|
+          raise UsageError, "--#{names.find { |name| name.start_with?("--") }[/\A--([a-z-]+)/, 1]} needs a value" if switches(parser).include?(value)
+          block.call(value)
+        end
+      end
+
+      def switches(parser) = parser.to_a.join.scan(/(?<=[\s,])--?(?:\[no-\])?[a-z][a-z-]*/).flat_map { |name| [name.sub("[no-]", ""), name.sub("[no-]", "no-")] }
+
+      def wrap(text, width = WIDTH - 39)
+        text.gsub(/(.{1,#{width}})(?: +|\z)/, "\\1\n").lines(chomp: true)
+      end
+
+      def unknown(option, known)
+        close = CLI.suggest(option, known)
+        "unknown option #{option}#{close ? "; did you mean #{close}?" : "; see #{self.class.usage[/\Ahikyaku \w+/]} --help"}"
+      end
+
+      def positional(arguments)
+        if arguments.size > operands.size
+          raise UsageError, "unexpected #{arguments[operands.size].inspect}; see #{self.class.usage[/\Ahikyaku \w+/]} --help"
+        end
+        arguments
+      end
+    end
+  end
+end

@@ -1,0 +1,103 @@
+# frozen_string_literal: true
+
+require "json"
+require "puma"
+require "puma/server"
+require "rack/utils"
+require_relative "puma_log"
+
+module Hikyaku
+  class Server
+    # Puma, set up for a hub: few threads, the method QUERY, errors as problem+json, sockets that were opened elsewhere.
+    class Http < Puma::Server
+      # RFC-to-be QUERY beside what Puma knows; the hub itself answers 405 to those that it does not want.
+      METHODS = (Puma::Const::SUPPORTED_HTTP_METHODS + %w[QUERY]).uniq.freeze
+      SECONDS = {
+        # Until a request is there: a client that dribbles holds a socket, no thread.
+        first_data_timeout: 10,
+        # Between two requests of one connection.
+        persistent_timeout: 20,
+        # For requests that are being answered when the process stops.
+        force_shutdown_after: 5,
+        pool_shutdown_grace_time: 1
+      }.freeze
+      DETAILS = {
+        400 => "the request is not understood",
+        413 => "the request is larger than the hub takes",
+        501 => "the request's method is not known here",
+        503 => "the hub is stopping"
+      }.freeze
+      DETAILS_OTHER = "the hub made a mistake; its log says more"
+      # Bytes and seconds that a client which is told 413 may go on sending: without, closing the socket would take
+      # the answer away again (RFC 9112, section 9.6).
+      LINGER = {bytes: 4_194_304, seconds: 1.0}.freeze
+      private_constant :METHODS, :SECONDS, :DETAILS, :DETAILS_OTHER, :LINGER
+
+      # @param app [#call] a Rack application
+      # @param logger [Logger]
+      # @param listener [Listener]
+      # @param threads [Integer]
+      # @param max_request_bytes [Integer]
+      def initialize(app, logger:, listener:, threads:, max_request_bytes:)
+        super(app, nil, {
+          min_threads: threads, max_threads: threads, environment: "production", log_writer: PumaLog.new(logger),
+          supported_http_methods: METHODS, http_content_length_limit: max_request_bytes, max_keep_alive: 100_000,
+          lowlevel_error_handler: ->(_error, _env, status) { problem(status) }, **SECONDS
+        })
+        listener.sockets.each { |socket| adopt(socket) }
+      end
+
+      private
+
+      def adopt(socket)
+        socket.extend(Patience)
+        if socket.is_a?(UNIXServer)
+          binder.inherit_unix_listener(nil, socket)
+          # Who comes through a Unix socket has no address; Puma would say 127.0.0.1.
+          binder.envs[socket]["REMOTE_ADDR"] = nil
+        else
+          binder.inherit_tcp_listener(nil, nil, socket)
+        end
+      end
+
+      # RFC 9457.
+      def problem(status)
+        body = JSON.generate(type: "about:blank", title: Rack::Utils::HTTP_STATUS_CODES[status], status: status, detail: DETAILS.fetch(status, DETAILS_OTHER))
+        [status, {"content-type" => "application/problem+json", "cache-control" => "no-store"}, [body]]
+      end
+
+      # Puma has a text of its own for 413.
+      def response_to_error(client, requests, error, status)
+        prepare_response(*lowlevel_error(error, client.env, status), requests, client)
+        linger(client.io) if status == 413
+      end
+
+      def linger(socket)
+        socket.close_write
+        deadline = now + LINGER[:seconds]
+        left = LINGER[:bytes]
+        while left > 0 && (wait = deadline - now) > 0 && socket.wait_readable(wait)
+          bytes = socket.read_nonblock(65_536, exception: false)
+          break if bytes.nil?
+          left -= bytes.bytesize unless bytes == :wait_readable
+        end
+      rescue IOError, SystemCallError
+        nil
+      end
+
+      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+
+      # When there is no file left for a connection, Puma would try again at once, and for ever.
+      module Patience
+        # @return [BasicSocket]
+        def accept_nonblock(*)
+          super
+        rescue Errno::EMFILE, Errno::ENFILE
+          sleep 0.1
+          raise IO::EAGAINWaitReadable, "no file is left for a connection"
+        end
+      end
+      private_constant :Patience
+    end
+  end
+end

@@ -1,0 +1,73 @@
+# frozen_string_literal: true
+
+module Hikyaku
+  class Server
+    # What Puma has to say, as lines of the hub's log. Puma's own writer would print paths with their query, in which 0.x
+    # clients send tokens.
+    class PumaLog
+      # What the Rack environment has as `rack.errors`.
+      class Errors
+        # @param logger [Logger]
+        def initialize(logger)
+          @logger = logger
+        end
+
+        # @return [void]
+        def puts(*lines) = lines.flatten.each { |line| @logger.error(line.to_s.chomp) }
+
+        # @return [Integer] bytes
+        def write(*texts)
+          puts(*texts)
+          texts.sum { |text| text.to_s.bytesize }
+        end
+
+        # @return [self]
+        def flush = self
+      end
+
+      # @return [Errors]
+      attr_reader :stderr
+
+      # @param logger [Logger]
+      def initialize(logger)
+        @logger = logger
+        @stderr = Errors.new(logger)
+      end
+
+      # @return [void]
+      def log(text) = @logger.info("puma: #{text}")
+      alias_method :write, :log
+
+      # @return [void]
+      def error(text) = @logger.error("puma: #{text}")
+
+      # @return [Boolean]
+      def debug? = @logger.debug?
+
+      # @return [void]
+      def debug(text = nil)
+        @logger.debug { "puma: #{block_given? ? yield : text}" }
+      end
+
+      # Clients that go away or send nonsense are everyday.
+      #
+      # @return [void]
+      def parse_error(error, _client) = @logger.debug { "puma: malformed request: #{error.message[0, 100]}" }
+
+      # @return [void]
+      def connection_error(error, _client = nil, _text = nil) = @logger.debug { "puma: connection: #{error.class}" }
+
+      # @return [void]
+      def debug_error(error, _client = nil, _text = nil) = @logger.debug { "puma: #{error.class}: #{error.message}" }
+
+      # @return [void]
+      def ssl_error(error, _socket) = @logger.debug { "puma: TLS: #{error.class}" }
+
+      # @return [void]
+      def unknown_error(error, _client = nil, text = "error")
+        @logger.error("puma: #{text}: #{error.class}: #{error.message} (#{error.backtrace&.first})")
+        @logger.debug { Array(error.backtrace).join(" | ") }
+      end
+    end
+  end
+end

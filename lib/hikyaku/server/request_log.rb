@@ -1,0 +1,28 @@
+# frozen_string_literal: true
+
+module Hikyaku
+  class Server
+    # One line for each request, at the level debug: method, path without its query, status, time until the answer began.
+    class RequestLog
+      # @param app [#call]
+      # @param logger [Logger]
+      def initialize(app, logger)
+        @app = app
+        @logger = logger
+      end
+
+      # @param env [Hash]
+      # @return [Array]
+      def call(env)
+        began = now
+        response = @app.call(env)
+        @logger.debug { "#{env["REQUEST_METHOD"]} #{env["PATH_INFO"]} #{response[0]} #{((now - began) * 1000).round(1)} ms" }
+        response
+      end
+
+      private
+
+      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    end
+  end
+end
