@@ -1,0 +1,93 @@
+# frozen_string_literal: true
+
+module Hikyaku
+  class Publisher
+    # Connections that are kept for the next request. As many may be in use as there are threads that publish; only
+    # so many are kept. A forked child starts with none: it forgets its parent's without closing them, since closing
+    # would speak on the parent's connection.
+    #
+    # @api private
+    class Pool
+      # A hub that closes idle connections after N seconds is not trusted to the last moment.
+      MARGIN = 1
+      private_constant :MARGIN
+
+      # @param size [Integer] idle connections that are kept
+      # @param keep_alive [Numeric] seconds for which an idle connection is used again
+      # @param clock [#call] seconds, monotonic
+      # @yieldreturn [Connection] a new one, not started
+      def initialize(size:, keep_alive:, clock: -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) }, &open)
+        @size = size
+        @keep_alive = keep_alive
+        @clock = clock
+        @open = open
+        @mutex = Mutex.new
+        @idle = []
+        @owner = Process.pid
+      end
+
+      # @return [Connection] started
+      # @raise [StandardError] of {Endpoint::NETWORK_ERRORS}: nothing was sent
+      def take
+        while (connection = pop)
+          return connection if fresh?(connection) && connection.usable?
+          connection.discard
+        end
+        connection = @open.call
+        connection.start
+        connection
+      end
+
+      # @param connection [Connection] whose response was read to its end
+      # @return [void]
+      def give_back(connection)
+        connection.idle_since = @clock.call
+        kept = @mutex.synchronize do
+          forget_parent
+          @idle.push(connection) if connection.usable? && @idle.size < @size
+        end
+        connection.discard unless kept
+      end
+
+      # Closes what is idle.
+      #
+      # @return [void]
+      def clear
+        idle = @mutex.synchronize do
+          forget_parent
+          @idle.slice!(0..)
+        end
+        idle.each(&:discard)
+      end
+
+      # @return [Integer] how many are kept at the moment
+      def idle_count
+        @mutex.synchronize do
+          forget_parent
+          @idle.size
+        end
+      end
+
+      private
+
+      # The last one given back is the one least likely to have been closed.
+      def pop
+        @mutex.synchronize do
+          forget_parent
+          @idle.pop
+        end
+      end
+
+      def fresh?(connection)
+        seconds = [@keep_alive, connection.kept_seconds && connection.kept_seconds - MARGIN].compact.min
+        @clock.call - connection.idle_since <= seconds
+      end
+
+      def forget_parent
+        return if @owner == Process.pid
+        @idle = []
+        @owner = Process.pid
+      end
+    end
+  end
+end

@@ -1,0 +1,138 @@
+# frozen_string_literal: true
+
+require "securerandom"
+require "uri"
+require_relative "../version"
+require_relative "answer"
+require_relative "attempts"
+require_relative "endpoint"
+require_relative "errors"
+require_relative "retries"
+
+module Hikyaku
+  class Publisher
+    # A hub that is reached over HTTP.
+    #
+    # Mercure draft-08, section "Publication".
+    #
+    # @api private
+    class RemoteHub
+      MAX_ANSWER_BYTES = 65_536
+      HEADERS = {
+        "content-type" => "application/x-www-form-urlencoded",
+        "accept" => "text/plain, application/problem+json",
+        "accept-encoding" => "identity",
+        "user-agent" => "hikyaku/#{VERSION}"
+      }.freeze
+      # Trying these again at once would give the same, or take as long again.
+      HOPELESS = [OpenSSL::SSL::SSLError, Net::OpenTimeout].freeze
+      private_constant :MAX_ANSWER_BYTES, :HEADERS, :HOPELESS
+
+      # @param endpoint [Endpoint]
+      # @param tokens [TokenSource]
+      # @param pool [Pool]
+      # @param retry_unknown [Symbol, Boolean] :auto, true or false
+      # @param retries [#call] gives a new Retries for each publish
+      def initialize(endpoint, tokens:, pool:, retry_unknown:, retries:)
+        @endpoint = endpoint
+        @tokens = tokens
+        @pool = pool
+        @retry_unknown = retry_unknown
+        @retries = retries
+        @marker = nil
+      end
+
+      # @param fields [Hash] see Publisher#publish
+      # @param idempotency_key [String, nil]
+      # @return [String, nil] the event id
+      # @raise [Failure]
+      def publish(fields, idempotency_key)
+        body = form(fields)
+        key = idempotency_key || SecureRandom.uuid
+        attempts = Attempts.new(tokens: @tokens, retries: @retries.call) { may_repeat? }
+        attempts.run do |token, doubtful|
+          answer = exchange(request(body, key, token, doubtful))
+          raise answer.failure(@endpoint) unless answer.success?
+          answer.event_id || fields[:id]
+        end
+      end
+
+      # Closes what is not in use; publishing afterwards opens again.
+      #
+      # @return [void]
+      def close = @pool.clear
+
+      # @return [String]
+      def to_s = @endpoint.to_s
+
+      private
+
+      def may_repeat? = (@retry_unknown == :auto) ? !@marker.nil? : @retry_unknown
+
+      def request(body, key, token, doubtful)
+        request = Net::HTTP::Post.new(@endpoint.request_target, HEADERS)
+        request["host"] = @endpoint.host
+        request["idempotency-key"] = key
+        request["authorization"] = "Bearer #{token}" if token
+        # So that a hub that was restarted in between, and has forgotten the key, does not publish a second time.
+        request[Answer::MARKER] = @marker if doubtful && @marker
+        request.body = body
+        request
+      end
+
+      def exchange(request)
+        connection = connect
+        whole = false
+        response, body, whole = receive(connection, request)
+        remember(connection, response)
+        Answer.new(response, body, whole: whole)
+      rescue *Endpoint::NETWORK_ERRORS => error
+        raise OutcomeUnknown, "#{@endpoint} gave no whole answer after the update was sent (#{error.class}): it may have been published or not"
+      ensure
+        whole ? @pool.give_back(connection) : connection&.discard
+      end
+
+      # @return [Array(Net::HTTPResponse, String, Boolean)] the head, the body or as much of it as is worth reading, and
+      #   whether that is all
+      def receive(connection, request)
+        head = nil
+        body = +""
+        catch(:enough) do
+          connection.request(request) do |response|
+            head = response
+            response.read_body do |bytes|
+              body << bytes
+              throw :enough, [head, body, false] if body.bytesize > MAX_ANSWER_BYTES
+            end
+          end
+          # Net::HTTP takes a body that is cut short for a whole one.
+          raise EOFError if body.bytesize < (head.content_length || 0)
+          [head, body, true]
+        end
+      end
+
+      def connect
+        @pool.take
+      rescue *Endpoint::NETWORK_ERRORS => error
+        transient = HOPELESS.none? { |kind| error.is_a?(kind) }
+        raise Unreachable.new("#{@endpoint} cannot be reached: #{error.message}", transient: transient)
+      end
+
+      def remember(connection, response)
+        connection.kept_seconds = response["keep-alive"].to_s[/timeout=(\d{1,6})/i, 1]&.to_f
+        # Not what a gateway answers in the hub's place.
+        @marker = response[Answer::MARKER] if response.is_a?(Net::HTTPSuccess)
+      end
+
+      def form(fields)
+        pairs = fields[:topics].map { |topic| ["topic", topic] }
+        pairs << ["data", fields[:data]] unless fields[:data].empty?
+        pairs << ["private", "on"] if fields[:private]
+        pairs << ["id", fields[:id]] if fields[:id]
+        pairs << ["type", fields[:type]] if fields[:type]
+        pairs << ["retry", fields[:retry_after].to_s] if fields[:retry_after]
+        URI.encode_www_form(pairs)
+      end
+    end
+  end
+end

@@ -1,0 +1,90 @@
+# frozen_string_literal: true
+
+require "jwt"
+require "jwt/eddsa"
+require "openssl"
+require "securerandom"
+require_relative "../error"
+
+module Hikyaku
+  class Publisher
+    # Signs short-lived access tokens that permit publishing to every topic, with a key that the hub knows.
+    #
+    # Mercure draft-08, sections "Authorization" and "Authorization Details"; RFC 9068 section 2.
+    #
+    # @api private
+    class TokenMint
+      DETAIL_TYPE = "https://mercure.rocks/authorization-detail"
+      CURVES = {"prime256v1" => "ES256", "secp384r1" => "ES384", "secp521r1" => "ES512"}.freeze
+      private_constant :DETAIL_TYPE, :CURVES
+
+      # @param key [String, OpenSSL::PKey::PKey, Ed25519::SigningKey] a secret, or a private key (also as PEM text)
+      # @param issuer [String, nil] `iss`: by it the hub finds the key that verifies
+      # @param audience [String, nil] `aud`: the hub's resource identifier
+      # @param alg [String, nil] the signature algorithm; by the kind of key when nil, HS256 for a secret
+      # @param kid [String, nil] the key's id, where the hub knows several of this issuer
+      # @param subject [String, nil] `sub`; the issuer when nil
+      # @param lifetime [Numeric] seconds
+      # @param legacy [Boolean] also carry the claim that hubs of Mercure 0.x read
+      # @param clock [#call] seconds since 1970
+      # @raise [ConfigError] a setting is missing or the key cannot be used; never shows the key
+      def initialize(key:, issuer:, audience:, alg: nil, kid: nil, subject: nil, lifetime: 300, legacy: false,
+        clock: -> { Process.clock_gettime(Process::CLOCK_REALTIME) })
+        raise ConfigError, "key is empty" if key.is_a?(String) && key.empty?
+        raise ConfigError, "alg none signs nothing: no hub accepts it" if alg.to_s.casecmp?("none")
+        raise ConfigError, "lifetime must be a positive number of seconds" unless lifetime.is_a?(Numeric) && lifetime.positive?
+        require_names(issuer, audience) unless legacy
+        @key, natural_alg = signing_key(key)
+        @alg = alg || natural_alg
+        @header = {typ: "at+jwt", kid: kid}.compact
+        @claims = {iss: issuer, aud: audience, sub: subject || issuer, client_id: issuer, **permissions(legacy)}.compact
+        @lifetime = lifetime
+        @clock = clock
+        call
+      rescue JWT::EncodeError, OpenSSL::OpenSSLError, NotImplementedError
+        raise ConfigError, "the key cannot sign with #{@alg || "any algorithm"}: give the algorithm that belongs to it as alg"
+      end
+
+      # @return [String] a new token
+      def call
+        now = @clock.call.to_i
+        claims = @claims.merge(iat: now, exp: now + @lifetime.to_i, jti: "urn:uuid:#{SecureRandom.uuid}")
+        JWT.encode(claims, @key, @alg, @header)
+      end
+
+      # @return [String] without the key
+      def inspect = "#<#{self.class.name} #{@alg} #{@claims[:iss].inspect}>"
+
+      private
+
+      def require_names(issuer, audience)
+        raise ConfigError, "issuer is missing: the name under which the hub knows the key" if issuer.to_s.empty?
+        raise ConfigError, "audience is missing: the hub's resource identifier, usually its public URL" if audience.to_s.empty?
+      end
+
+      def permissions(legacy)
+        detail = {type: DETAIL_TYPE, actions: ["publish"], topics: [{match: "*"}]}
+        {authorization_details: [detail], mercure: legacy ? {publish: ["*"]} : nil}
+      end
+
+      def signing_key(key)
+        key = OpenSSL::PKey.read(key) if key.is_a?(String) && key.start_with?("-----BEGIN ")
+        case key
+        when String then [key, "HS256"]
+        when OpenSSL::PKey::RSA then [key, "RS256"]
+        when OpenSSL::PKey::EC then [key, CURVES.fetch(key.group.curve_name, "ES256")]
+        when Ed25519::SigningKey then [key, "EdDSA"]
+        when OpenSSL::PKey::PKey then [ed25519(key), "EdDSA"]
+        else raise ConfigError, "key must be a secret, a private key or its PEM text, not #{key.class}"
+        end
+      end
+
+      # Ruby 3.1's OpenSSL has no class for these keys: the seed stands inside two OCTET STRINGs (RFC 8410 section 7).
+      def ed25519(key)
+        raise ConfigError, "the key is not of a kind that tokens are signed with" unless key.oid.casecmp?("ed25519")
+        wrapped = OpenSSL::ASN1.decode(key.private_to_der).value.fetch(2).value
+        Ed25519::SigningKey.new(OpenSSL::ASN1.decode(wrapped).value)
+      end
+    end
+  end
+end
