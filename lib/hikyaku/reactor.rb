@@ -195,7 +195,7 @@ module Hikyaku
         @monitors[subscriber] = monitor
       end
       @hub.drive do |engine|
-        engine.control(subscriber, Hub::Event::HEARTBEAT)
+        engine.control(subscriber, Hub::Event::HEARTBEAT) unless subscriber.control
         engine.writable(subscriber)
       end
     end

@@ -1,0 +1,126 @@
+# frozen_string_literal: true
+
+require_relative "hikyaku/error"
+require_relative "hikyaku/version"
+
+# Real-time and durable delivery for Ruby: one gem, one process, no Redis.
+#
+# A process either holds the hub itself,
+#
+#     run Hikyaku.start(publisher_key: ENV.fetch("KEY"), subscriber_key: ENV.fetch("KEY"))   # config.ru
+#
+# or publishes to the process that does:
+#
+#     Hikyaku.connect("unix:/run/hikyaku.sock", key: ENV.fetch("KEY"))
+#
+# In both, `Hikyaku.publish` reaches the subscribers; in a process that is neither, it raises.
+module Hikyaku
+  autoload :CLI, File.expand_path("hikyaku/cli", __dir__)
+  autoload :Config, File.expand_path("hikyaku/config", __dir__)
+  autoload :EventSource, File.expand_path("hikyaku/event_source", __dir__)
+  autoload :Hub, File.expand_path("hikyaku/hub", __dir__)
+  autoload :Publisher, File.expand_path("hikyaku/publisher", __dir__)
+  autoload :Reactor, File.expand_path("hikyaku/reactor", __dir__)
+  autoload :Server, File.expand_path("hikyaku/server", __dir__)
+  autoload :Web, File.expand_path("hikyaku/web", __dir__)
+
+  @lock = Mutex.new
+  @web = @host = @publisher = @local = nil
+
+  class << self
+    # Makes the hub that this process holds. It can be mounted, or run, as a Rack application.
+    #
+    # @param config [Config, nil] or the settings one by one, see Config
+    # @param logger [Logger, nil]
+    # @return [Web]
+    # @raise [ConfigError] the settings do not fit together
+    def start(config = nil, logger: nil, **settings)
+      host(Web.new(config || Config.new(**settings), logger: logger))
+    end
+
+    # Declares that this process holds a hub, and which.
+    #
+    # @param web [Web]
+    # @return [Web]
+    def host(web)
+      @lock.synchronize do
+        @web = web
+        @host = Process.pid
+      end
+      web
+    end
+
+    # Publishes to a hub in another process from now on.
+    #
+    # @param target [String] see Publisher#initialize
+    # @param options [Hash] see Publisher#initialize
+    # @return [Publisher]
+    # @raise [ConfigError] the target or the options cannot be used
+    def connect(target, **options)
+      publisher = Publisher.new(target, **options)
+      @lock.synchronize { @publisher = publisher }
+    end
+
+    # @return [Web, nil] the hub that this process holds, as a Rack application
+    def web = (@host == Process.pid) ? @web : nil
+
+    # @return [Hub, nil] the hub that this process holds
+    def hub = web&.hub
+
+    # Publishes an update: to this process's hub, or to the one that it is connected to.
+    #
+    # Mercure draft-08, section "Publication".
+    #
+    # @param topics [String, Array<String>] the canonical topic, then alternates
+    # @param data [String, Object] the content; anything but a String becomes JSON
+    # @param options [Hash] `private:`, `id:`, `type:`, `retry_after:` and `idempotency_key:`, see Publisher#publish
+    # @return [String] the event id
+    # @raise [NoHub] this process neither holds a hub nor is connected to one
+    # @raise [InvalidTopic, InvalidUpdate, PublishError] see Publisher#publish
+    def publish(topics, data = "", **options)
+      publisher.publish(topics, data, **options)
+    end
+
+    # Closes all streams of a subject, here or at the hub that this process is connected to.
+    #
+    # @param subject [String] the `sub` of its tokens
+    # @param revoke [Boolean] also refuse the tokens that it got before now
+    # @return [Integer] how many streams are closed
+    # @raise [NoHub] this process neither holds a hub nor is connected to one
+    def disconnect(subject:, revoke: false)
+      return hub.disconnect(subject: subject, revoke: revoke) if hub
+      publisher.disconnect(subject: subject, revoke: revoke)
+    end
+
+    # Forgets hub and connection. For tests and for servers that stop.
+    #
+    # @return [void]
+    def reset
+      @lock.synchronize do
+        @publisher&.close
+        @web = @host = @publisher = @local = nil
+      end
+    end
+
+    private
+
+    def publisher
+      hub = self.hub
+      return local(hub) if hub
+      @publisher or raise NoHub, "nobody would receive this: this process holds no hub and is connected to none; " \
+        "set the hub's address (Hikyaku.connect, or config.hikyaku.hub in Rails)"
+    end
+
+    def local(hub)
+      @lock.synchronize do
+        @local = [hub, Publisher.new(hub)] unless @local&.first.equal?(hub)
+        @local.last
+      end
+    end
+  end
+
+  # A publish in a process that neither holds a hub nor is connected to one.
+  class NoHub < StandardError
+    include Error
+  end
+end
