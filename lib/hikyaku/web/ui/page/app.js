@@ -33,8 +33,7 @@ async function begin() {
     onRefused: (sentence) => subscriptions.refused(sentence),
     onState: (state, {reason}) => {
       $("#live").dataset.state = state;
-      setText($("#live"), LIVE[state]);
-      $("#live").title = reason ?? "The page's own connection to the hub";
+      setText($("#live"), reason && state === "closed" ? `stopped: ${reason}` : LIVE[state]);
     },
   });
   credentials.addEventListener("choose", () => !settings.mint && house.start());

@@ -1,7 +1,7 @@
 // The hub's own figures, about once a second.
 
 import {el, setText} from "./dom.js";
-import {bytes, duration, number, plural} from "./format.js";
+import {bytes, clock, duration, number, plural} from "./format.js";
 import {Sparkline} from "./sparkline.js";
 
 // key in the update, label, how the number is written, and a second line from the whole update
@@ -11,7 +11,7 @@ const FIGURES = [
   ["deliveries_per_second", "Deliveries a second", number, (f) => `${number(f.deliveries)} in all`],
   ["history_bytes", "History", bytes, (f) => plural(f.history_updates, "update")],
   ["memory_bytes", "Memory", bytes, () => "of the hub's process"],
-  ["uptime_seconds", "Up for", duration, () => ""],
+  ["uptime_seconds", "Up for", duration, (f) => `since ${clock(new Date(Date.now() - f.uptime_seconds * 1000)).slice(0, 5)}`],
 ];
 
 export class Figures {

@@ -7,6 +7,7 @@ import {subscribeUrl} from "./hub.js";
 import {MatcherRows, matches, parameterOf} from "./matchers.js";
 import {NativeStream} from "./native_stream.js";
 import {Stream} from "./stream.js";
+import {whyRefused} from "./token_report.js";
 
 const STATES = {connecting: "Connecting…", open: "Open", waiting: "Reconnecting…", closed: "Closed"};
 const SLOW = 4000;
@@ -144,9 +145,13 @@ export class Receive {
     this.#show(state, detail);
     if (state === "open") this.#renewed = false;
     const stream = this.#stream;
-    if (state !== "closed" || detail.status !== 401 || this.credentials.carrier !== "cookie" || this.#renewed) return;
-    this.#renewed = true;
-    if ((await this.credentials.renewCookie()) && stream === this.#stream) stream.start(stream.cursor);
+    if (state !== "closed" || (detail.status !== 401 && detail.status !== 403)) return;
+    if (this.credentials.carrier === "cookie" && !this.#renewed) {
+      this.#renewed = true;
+      if ((await this.credentials.renewCookie()) && stream === this.#stream) return stream.start(stream.cursor);
+    }
+    const why = await whyRefused(await this.credentials.token("subscriber").catch(() => null), "subscriber");
+    if (stream === this.#stream && stream.state === "closed") setText($("#connection-reason"), `${detail.reason} ${why}`);
   }
 
   #changeCredentials() {
