@@ -68,16 +68,17 @@ module Hikyaku
       signals = Signals.new.install
       start
       yield self if block_given?
-      Thread.new { @thread.join && signals.tell("END") }
+      watch(signals)
       name = signals.wait
       return fail_early if name == "END"
 
       @logger.info("stopping on #{name}")
-      hurry(signals)
+      impatience = hurry(signals)
       stop
       @logger.info("stopped")
       0
     ensure
+      impatience&.kill
       signals&.restore
       @listener&.close
     end
@@ -118,10 +119,15 @@ module Hikyaku
       end
     end
 
+    # Says when the server ends without having been told to.
+    def watch(signals)
+      Thread.new { @thread.join && signals.tell("END") }
+    end
+
     # A second signal: whoever sends it does not want to wait.
     def hurry(signals)
       Thread.new do
-        signals.wait
+        nil until Signals::STOP.include?(signals.wait)
         @listener.close
         exit!(1)
       end

@@ -107,6 +107,16 @@ class WebTokenMakerTest < Minitest::Test
     assert_raises(Hikyaku::ConfigError) { TokenMaker.for(config(publisher_key: SECRET, subscriber_key: SECRET, subscriber_alg: "HS384")) }
   end
 
+  test "the page's tokens are signed with the key that their grants need" do
+    config = config(publisher_key: SECRET, subscriber_key: "another secret of the tests, long enough")
+    mint = TokenMaker.mint(config)
+    assert access(config, mint.call(publish: ["*"], subscribe: [], expires_in: 5, legacy: false, payload: nil)).publish?(topics("/a"))
+    assert access(config, mint.call(subscribe: ["*"]), :subscriber).subscribe?(topics("/a").first)
+    assert_raises(Hikyaku::ConfigError) { mint.call(publish: ["*"], subscribe: ["*"]) }
+    assert_nil TokenMaker.mint(config(jwks: "https://id.example/keys"))
+    assert_nil TokenMaker.mint(config(publisher_key: rsa.public_to_pem, anonymous: true))
+  end
+
   test "one of several issuers is chosen by name" do
     config = config(publisher_key: SECRET, issuer: "own", issuers: [{issuer: "other", publisher_key: "the secret of another issuer, long"}])
     assert_equal "own", claims(TokenMaker.for(config, role: :publisher).call(publish: ["*"]))["iss"]

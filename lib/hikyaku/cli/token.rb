@@ -68,15 +68,8 @@ module Hikyaku
 
       def make
         require_relative "../web/token_maker"
-        maker = Web::TokenMaker.for(config, role: signer, issuer: (config.issuer if config.given?(:issuer)))
+        maker = Web::TokenMaker.for(config, role: @role || Web::TokenMaker.role_of(@publish, @subscribe), issuer: (config.issuer if config.given?(:issuer)))
         maker.call(publish: @publish, subscribe: @subscribe, payload: payload, expires_in: @expires_in, legacy: !!@legacy, subject: @subject, key_id: @key_id)
-      end
-
-      # Nil asks for a key that both roles have.
-      def signer
-        return @role if @role
-        return :publisher if @subscribe.empty?
-        :subscriber if @publish.empty?
       end
 
       # What the hub would refuse is not signed.
@@ -109,7 +102,7 @@ module Hikyaku
         roles = @role ? [@role] : ROLES.values
         results = roles.map { |role| authorization.explain(token, role) }
         stdout.puts(Explanation.new(results).to_s)
-        results.any? { |result| result[:valid] } ? 0 : 1
+        (results.any? { |result| result[:valid] }) ? 0 : 1
       end
 
       def authorization

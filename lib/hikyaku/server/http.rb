@@ -41,7 +41,8 @@ module Hikyaku
       def initialize(app, logger:, listener:, threads:, max_request_bytes:)
         super(app, nil, {
           min_threads: threads, max_threads: threads, environment: "production", log_writer: PumaLog.new(logger),
-          supported_http_methods: METHODS, http_content_length_limit: max_request_bytes, max_keep_alive: 100_000,
+          # What is a little too large is for the application to refuse, with its own headers.
+          supported_http_methods: METHODS, http_content_length_limit: 2 * max_request_bytes, max_keep_alive: 100_000,
           lowlevel_error_handler: ->(_error, _env, status) { problem(status) }, **SECONDS
         })
         listener.sockets.each { |socket| adopt(socket) }

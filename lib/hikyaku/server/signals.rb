@@ -7,7 +7,7 @@ module Hikyaku
       STOP = %w[TERM INT].freeze
       # There is nothing to read again; a terminal that closes is no reason to stop a hub.
       IGNORED = %w[HUP].freeze
-      private_constant :STOP, :IGNORED
+      private_constant :IGNORED
 
       def initialize
         @reader, @writer = IO.pipe

@@ -41,6 +41,30 @@ module Hikyaku
         new(issuer: found.issuer, key: key, alg: algorithm, audience: audience)
       end
 
+      # For the developer page: makes a token with the key that its grants need.
+      #
+      # @param config [Config]
+      # @return [Proc, nil] takes what `call` takes; nil when no key of the configuration can sign
+      def self.mint(config)
+        able = %i[publisher subscriber].any? do |role|
+          self.for(config, role: role)
+        rescue ConfigError
+          false
+        end
+        return unless able
+        lambda do |publish: [], subscribe: [], **options|
+          self.for(config, role: role_of(publish, subscribe)).call(publish: publish, subscribe: subscribe, **options)
+        end
+      end
+
+      # @param publish [Array]
+      # @param subscribe [Array]
+      # @return [Symbol, nil] whose key must sign such grants; nil: both roles must have the same
+      def self.role_of(publish, subscribe)
+        return :publisher if subscribe.empty?
+        :subscriber if publish.empty?
+      end
+
       def self.pick(config, issuer)
         all = config.issuer_list
         name = issuer || config.issuer
@@ -82,7 +106,7 @@ module Hikyaku
         times = {iat: now, exp: now + expires_in.to_i}
         claims =
           if legacy
-            {**times, **({sub: subject} if subject), mercure: legacy_grants(publish, subscribe, payload)}
+            {sub: subject, **times, mercure: legacy_grants(publish, subscribe, payload)}.compact
           else
             {
               iss: @issuer, aud: @audience, sub: subject || random_urn, client_id: client_id || @issuer, **times, jti: random_urn,
