@@ -134,7 +134,7 @@ class UiTest < Minitest::Test
     assert_equal ["hikyaku", "http://127.0.0.1:3030/.well-known/mercure", 60], [claims["iss"], claims["aud"], claims["exp"] - claims["iat"]]
     type = "https://mercure.rocks/authorization-detail"
     assert_equal [
-      {"type" => type, "actions" => ["publish"], "topics" => [{"match" => "a", "match_type" => "exact"}]},
+      {"type" => type, "actions" => ["publish"], "topics" => [{"match" => "a"}]},
       {"type" => type, "actions" => ["subscribe"], "topics" => [{"match" => "/b/:id", "match_type" => "urlpattern"}], "payload" => {"team" => 1}}
     ], claims["authorization_details"]
   end

@@ -1,13 +1,13 @@
 # frozen_string_literal: true
 
 require "json"
-require "rack/utils"
 require_relative "../error"
 require_relative "../version"
 require_relative "ui/assets"
 require_relative "ui/caller"
-require_relative "ui/mint"
 require_relative "ui/requests"
+require_relative "problem"
+require_relative "token_maker"
 
 module Hikyaku
   class Web
@@ -31,8 +31,8 @@ module Hikyaku
 
       # @param config [Hikyaku::Config]
       # @param authorization [Hikyaku::Web::Authorization] explains tokens
-      # @param mint [#call, #roles, #together?, nil] makes tokens; nil when the hub holds no key that can sign
-      def initialize(config:, authorization:, mint: Mint.for(config))
+      # @param mint [#call, nil] makes tokens, see {TokenMaker.mint}; nil when the hub holds no key that can sign
+      def initialize(config:, authorization:, mint: TokenMaker.mint(config))
         @config = config
         @authorization = authorization
         @mint = mint
@@ -58,18 +58,27 @@ module Hikyaku
         return act(name, env) if ACTIONS.include?(name)
 
         asset = @assets[name]
-        return problem(404, "The page has no file of this name.") unless asset
-        return refuse_method("GET, HEAD") unless %w[GET HEAD].include?(env["REQUEST_METHOD"])
+        raise Problem.new(404, "the page has no file of this name") unless asset
 
+        permit(%w[GET HEAD], env)
         serve(asset, env)
+      rescue Problem => problem
+        problem.response(SECURITY)
       end
 
       def settings
         {
           version: VERSION, hub_path: hub_path, hub_url: @config.hub_url, legacy: @config.legacy, anonymous: @config.anonymous,
           subscriptions: @config.subscriptions, cookie_name: @config.cookie_name, heartbeat_seconds: @config.heartbeat,
-          mint: @mint && {publisher: @mint.roles.include?(:publisher), subscriber: @mint.roles.include?(:subscriber), together: @mint.together?}
+          mint: @mint && {publisher: signs_for?(:publisher), subscriber: signs_for?(:subscriber), together: signs_for?(nil)}
         }
+      end
+
+      def signs_for?(role)
+        TokenMaker.for(@config, role: role)
+        true
+      rescue ConfigError
+        false
       end
 
       def hub_path = @config.hub_url[%r{\A[^:]+://[^/?#]*([^?#]*)}, 1]
@@ -93,27 +102,30 @@ module Hikyaku
       end
 
       def act(name, env)
-        return refuse_method("POST") unless env["REQUEST_METHOD"] == "POST"
-
+        permit(%w[POST], env)
         stranger = @caller.refusal(env)
-        return problem(403, stranger) if stranger
+        raise Problem.new(403, stranger) if stranger
 
         send(name, Requests.parse(env, max_bytes: MAX_BODY_BYTES))
-      rescue Requests::Refused => error
-        problem(error.status, error.message)
-      rescue Hikyaku::Error => error
-        problem(400, error.message)
+      end
+
+      def permit(methods, env)
+        return if methods.include?(env["REQUEST_METHOD"])
+
+        raise Problem.new(405, "only #{methods.join(" and ")} is understood here", headers: {"allow" => methods.join(", ")})
       end
 
       def token(body)
-        return problem(501, "This hub holds no key that can sign a token: give it a secret or a private key.") unless @mint
+        raise Problem.new(501, "the hub holds no key that can sign: give it a secret or a private key") unless @mint
 
-        json(200, {token: @mint.call(**Requests.grants(body))})
+        json({token: @mint.call(**Requests.grants(body))})
+      rescue ConfigError => error
+        raise Problem.new(400, error.message)
       end
 
       def explain(body)
         token, role = Requests.question(body)
-        json(200, @authorization.explain(token, role))
+        json(@authorization.explain(token, role))
       end
 
       # A script cannot set an HttpOnly cookie, and section "Cookie" asks for one: the hub sets it.
@@ -125,17 +137,9 @@ module Hikyaku
         respond(204, {"set-cookie" => "#{@config.cookie_name}=#{token}; #{attributes}", "cache-control" => "no-store"})
       end
 
-      def json(status, object)
-        respond(status, {"content-type" => "application/json", "cache-control" => "no-store"}, JSON.generate(object))
+      def json(object)
+        respond(200, {"content-type" => "application/json", "cache-control" => "no-store"}, JSON.generate(object))
       end
-
-      # RFC 9457.
-      def problem(status, detail, extra = {})
-        body = JSON.generate({type: "about:blank", title: Rack::Utils::HTTP_STATUS_CODES[status], status: status, detail: detail})
-        respond(status, {"content-type" => "application/problem+json", "cache-control" => "no-store"}.merge(extra), body)
-      end
-
-      def refuse_method(allowed) = problem(405, "This address answers #{allowed} only.", {"allow" => allowed})
 
       def respond(status, headers, body = nil) = [status, SECURITY.merge(headers), body ? [body] : []]
     end

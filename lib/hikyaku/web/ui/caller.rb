@@ -30,13 +30,13 @@ module Hikyaku
           origin = env["HTTP_ORIGIN"]
           site = env["HTTP_SEC_FETCH_SITE"]
           return unless origin || site
-          return "Only the hub's own page may ask this; the request comes from another site." unless own?(origin, site, env)
+          return "only the hub's own page may ask this, and the request comes from another site" unless own?(origin, site, env)
 
           host = Caller.host_of("http://#{env["HTTP_HOST"]}")
           return if host && (@hosts.include?(host) || local?(host) || address?(host))
 
-          "This hub does not know the host name #{env["HTTP_HOST"].to_s[0, 100].inspect}: open the page by address, or start " \
-            "the hub with the name in --resource-identifier."
+          "the hub does not know the host name #{env["HTTP_HOST"].to_s[0, 100].inspect}: open the page by address, or start " \
+            "the hub with the name in --resource-identifier"
         end
 
         private

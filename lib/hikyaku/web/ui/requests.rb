@@ -1,25 +1,13 @@
 # frozen_string_literal: true
 
 require "json"
-require_relative "../../error"
+require_relative "../problem"
 
 module Hikyaku
   class Web
     class Ui
-      # Reads and checks the JSON that the page's helpers are called with.
+      # Reads and checks the JSON that the page's helpers are called with. Raises {Problem}.
       module Requests
-        # A body that cannot be used, with the HTTP status that says so.
-        class Refused < StandardError
-          include Hikyaku::Error
-
-          attr_reader :status
-
-          def initialize(status, message)
-            @status = status
-            super(message)
-          end
-        end
-
         MAX_TOPICS = 100
         MAX_SECONDS = 30 * 86_400
         # What browsers keep of one cookie, less room for its name and attributes.
@@ -34,10 +22,10 @@ module Hikyaku
         # @return [Hash] the JSON object of the body
         def parse(env, max_bytes:)
           type = env["CONTENT_TYPE"].to_s[/\A[^;\s]+/].to_s.downcase
-          raise Refused.new(415, "Send a JSON object, with Content-Type: application/json.") unless type == "application/json"
+          raise Problem.new(415, "send a JSON object, with Content-Type: application/json") unless type == "application/json"
 
           bytes = env["rack.input"]&.read(max_bytes + 1).to_s
-          raise Refused.new(413, "The body is larger than #{max_bytes} bytes.") if bytes.bytesize > max_bytes
+          raise Problem.new(413, "the body is larger than #{max_bytes} bytes") if bytes.bytesize > max_bytes
 
           object(bytes.dup.force_encoding(Encoding::UTF_8))
         end
@@ -53,8 +41,8 @@ module Hikyaku
         # @return [Array(String, Symbol)] token and role
         def question(body)
           token = body["token"]
-          raise Refused.new(400, "token must be a string.") unless token.is_a?(String)
-          raise Refused.new(400, 'role must be "publisher" or "subscriber".') unless %w[publisher subscriber].include?(body["role"])
+          raise Problem.new(400, "token must be a string") unless token.is_a?(String)
+          raise Problem.new(400, 'role must be "publisher" or "subscriber"') unless %w[publisher subscriber].include?(body["role"])
 
           [token, body["role"].to_sym]
         end
@@ -64,28 +52,28 @@ module Hikyaku
           token = body["token"]
           return if token.nil?
           unless token.is_a?(String) && token.match?(%r{\A[A-Za-z0-9._~+/-]+=*\z})
-            raise Refused.new(400, "token must be null or a token: letters, digits and -._~+/ only.")
+            raise Problem.new(400, "token must be null or a token: letters, digits and -._~+/ only")
           end
-          raise Refused.new(400, "Browsers keep no cookie of this size: the token is longer than #{MAX_COOKIE_BYTES} bytes.") if token.bytesize > MAX_COOKIE_BYTES
+          raise Problem.new(400, "browsers keep no cookie of this size: the token is longer than #{MAX_COOKIE_BYTES} bytes") if token.bytesize > MAX_COOKIE_BYTES
 
           token
         end
 
         def object(text)
-          raise Refused.new(400, "The body is not UTF-8.") unless text.valid_encoding?
+          raise Problem.new(400, "the body is not UTF-8") unless text.valid_encoding?
 
           parsed = JSON.parse(text)
-          raise Refused.new(400, "The body must be a JSON object.") unless parsed.is_a?(Hash)
+          raise Problem.new(400, "the body must be a JSON object") unless parsed.is_a?(Hash)
 
           parsed
         rescue JSON::ParserError
-          raise Refused.new(400, "The body is not JSON.")
+          raise Problem.new(400, "the body is not JSON")
         end
 
         def matchers(list, name)
           list = [] if list.nil?
-          raise Refused.new(400, "#{name} must be an array of topics or matchers.") unless list.is_a?(Array)
-          raise Refused.new(400, "#{name} has more than #{MAX_TOPICS} entries.") if list.size > MAX_TOPICS
+          raise Problem.new(400, "#{name} must be an array of topics or matchers") unless list.is_a?(Array)
+          raise Problem.new(400, "#{name} has more than #{MAX_TOPICS} entries") if list.size > MAX_TOPICS
 
           list.map { |entry| matcher(entry, name) }
         end
@@ -94,7 +82,7 @@ module Hikyaku
           entry = {"match" => entry} if entry.is_a?(String)
           valid = entry.is_a?(Hash) && (entry.keys - MATCHER_KEYS).empty? && entry["match"].is_a?(String) &&
             (entry["match_type"].nil? || entry["match_type"].is_a?(String))
-          raise Refused.new(400, %(#{name}: each entry is a string or {"match", "match_type"}.)) unless valid
+          raise Problem.new(400, %(#{name}: each entry is a string or {"match", "match_type"})) unless valid
 
           {"match" => entry["match"], "match_type" => entry["match_type"] || "exact"}
         end
@@ -102,13 +90,13 @@ module Hikyaku
         def payload(value)
           return value if value.nil? || value.is_a?(Hash)
 
-          raise Refused.new(400, "payload must be a JSON object.")
+          raise Problem.new(400, "payload must be a JSON object")
         end
 
         def seconds(value)
           return value if value.is_a?(Integer) && value.between?(1, MAX_SECONDS)
 
-          raise Refused.new(400, "expires_in must be a whole number of seconds, 1 to #{MAX_SECONDS}.")
+          raise Problem.new(400, "expires_in must be a whole number of seconds, 1 to #{MAX_SECONDS}")
         end
         private_class_method :object, :matchers, :matcher, :payload, :seconds
       end

@@ -17,4 +17,4 @@ export async function problemOf(response) {
   return {status: response.status, detail: detail || response.statusText || "No reason was given.", error};
 }
 
-export const sentence = ({status, detail, error}) => `${status}${error ? ` ${error}` : ""}: ${detail}`;
+export const sentence = ({status, detail, error}) => `${status}${error ? ` ${error}` : ""}: ${detail.replace(/\.?$/, ".")}`;
