@@ -91,7 +91,7 @@ module Hikyaku
           string = (string.encoding == Encoding::BINARY) ? string.dup.force_encoding(Encoding::UTF_8) : string.encode(Encoding::UTF_8)
         end
         raise InvalidUpdate, "#{field} is not valid UTF-8" unless string.valid_encoding?
-        -string
+        string.frozen? ? string : string.dup.freeze
       rescue EncodingError
         raise InvalidUpdate, "#{field} is not valid UTF-8"
       end

@@ -37,9 +37,8 @@ module Hikyaku
       # @param id [String] any string that a client sent
       # @return [Integer, nil] the position, or nil when the id has not the form of ours
       def open(id)
-        return unless id.bytesize == 12 && id.start_with?("#")
+        return unless id.bytesize == 12 && id.b.match?(/\A#[A-Za-z0-9_-]{11}\z/n)
         encoded = id.byteslice(1, 11)
-        return unless encoded.match?(/\A[A-Za-z0-9_-]{11}\z/n)
         bytes = "#{encoded.tr("-_", "+/")}=".unpack1("m")
         return unless bytes.bytesize == 8
         x, y = bytes.unpack("L>2")
