@@ -1,13 +1,51 @@
 # frozen_string_literal: true
 
 require_relative "../error"
+require_relative "topic_program"
 
 module Hikyaku
   class Hub
-    # To come.
+    # A URI Template, for matching: a text matches when some values of the variables expand the template to it.
+    #
+    # The RFC only says how templates expand (levels 1 to 4); that values are found for a text is the meaning that the 0.x protocol
+    # gives to "the string matches this URI Template". Two variables of the same name need not have the same value.
+    #
+    # RFC 6570; Mercure 0.x, section "Topic Selectors".
     class UriTemplate
-      # @return [UriTemplate, nil]
-      def self.compile(pattern) = nil
+      # @param string [String] valid UTF-8
+      # @return [UriTemplate, nil] nil when there is nothing to fill in: without {…}, or not well-formed
+      # @raise [InvalidMatcher] a template that would compile to too much
+      def self.compile(string)
+        return unless string.include?("{")
+        expression = Parser.new(string).expression or return
+        new(expression)
+      end
+      private_class_method :new
+
+      # @return [String] what every text that matches, and the template itself, begins with
+      attr_reader :prefix
+
+      # @param expression [Array] see TopicProgram::Expression
+      # @api private
+      def initialize(expression)
+        @program = TopicProgram.new(expression)
+        @prefix = TopicProgram::Expression.beginning(expression).dup.force_encoding(Encoding::UTF_8).freeze
+        freeze
+      end
+
+      # @param text [String]
+      # @return [Boolean]
+      def match?(text) = @program.match?(text)
+
+      # For a runner that is not written in Ruby: see docs/topic-program.md.
+      #
+      # @return [String] binary
+      def program = @program.bytes
+
+      # @return [String]
+      def inspect = "#<#{self.class} #{@prefix}…>"
     end
   end
 end
+
+require_relative "uri_template/parser"

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "url/parser"
-
 module Hikyaku
   class Hub
     # A parsed URL: the eight components that URL patterns look at, each in canonical form.
@@ -18,6 +16,8 @@ module Hikyaku
       CANONICAL = %r{\A(https?)://((?:#{LABEL}\.)*[a-z](?:[a-z0-9]|-(?!-))*)(?::([1-9][0-9]{0,4}))?(/#{PATH})?(?:\?(#{QUERY}))?(?:\#(#{FRAGMENT}))?\z}
       CANONICAL_PATH = %r{\A(/(?:[^/]#{PATH})?)(?:\?(#{QUERY}))?(?:\#(#{FRAGMENT}))?\z}
       DOT_SEGMENT = %r{/\.\.?(?:/|\z)}
+      # Special schemes and their ports.
+      PORTS = {"ftp" => "21", "file" => nil, "http" => "80", "https" => "443", "ws" => "80", "wss" => "443"}.freeze
       private_constant :PATH, :QUERY, :FRAGMENT, :LABEL, :CANONICAL, :CANONICAL_PATH, :DOT_SEGMENT
 
       class << self
@@ -110,12 +110,13 @@ module Hikyaku
         @hash = (hash || "").freeze
         @opaque = opaque
         @host = host
+        @origin = @port.empty? ? "#{@protocol}://#{@hostname}".freeze : "#{@protocol}://#{@hostname}:#{@port}".freeze
         freeze
       end
 
       # @return [String] scheme, host and port, as matchers are found by; also of schemes to which the standard gives
       #   no origin
-      def origin = @port.empty? ? "#{@protocol}://#{@hostname}" : "#{@protocol}://#{@hostname}:#{@port}"
+      attr_reader :origin
 
       # @return [Boolean] whether the path is one string, as in `urn:isbn:1`
       def opaque_path? = @opaque
@@ -141,3 +142,5 @@ module Hikyaku
     end
   end
 end
+
+require_relative "url/parser"

@@ -1,13 +1,95 @@
 # frozen_string_literal: true
 
 require_relative "../error"
+require_relative "url"
 
 module Hikyaku
   class Hub
-    # To come.
+    # A URL pattern: one pattern for each of the eight components of a URL, all of which must match. Immutable.
+    #
+    # URL Pattern Standard (without ignoreCase, which the Mercure protocol forbids; without the values of groups, which
+    # matching topics does not need); Mercure draft-08, section "URL Pattern".
     class UrlPattern
+      # Compiles a pattern.
+      #
+      # @param pattern [String, Hash{Symbol, String => String}] a pattern, or patterns by component and perhaps a baseURL
+      # @param base [String, nil] the URL that a relative pattern is resolved against; nil with a Hash
       # @return [UrlPattern]
-      def self.compile(pattern, base:) = raise(InvalidMatcher, "URL patterns are not there yet")
+      # @raise [InvalidMatcher] not well-formed, not supported or too large
+      def self.compile(pattern, base: nil) = new(Compiler.new(pattern, base).components)
+
+      # @param components [Hash{Symbol => Component}]
+      # @api private
+      def initialize(components)
+        @components = components
+        @origin = find_origin
+        tested = @origin ? %i[username password pathname search hash] : NAMES
+        @pathname = components[:pathname]
+        @tests = (tested - [:pathname]).map { |name| [name, components[name]] }.reject { |_, component| component.any? }.freeze
+        freeze
+      end
+
+      # @param url [Url]
+      # @return [Boolean]
+      def match?(url)
+        return false if @origin && @origin != url.origin
+        @pathname.match?(url.pathname) && @tests.all? { |name, component| component.match?(url.__send__(name)) }
+      end
+
+      # Tests whatever the standard allows to test: a URL, relative to a base, or components.
+      #
+      # @param input [String, Hash{Symbol, String => String}]
+      # @param base [String, nil]
+      # @return [Boolean]
+      # @raise [InvalidMatcher] components together with a base
+      # @api private
+      def match_input?(input, base: nil)
+        if input.is_a?(Hash)
+          raise InvalidMatcher, "URL components have their base among them" if base
+          values = begin
+            Init.url(input.transform_keys(&:to_sym))
+          rescue InvalidMatcher
+            return false
+          end
+          return @components.all? { |name, component| component.match?(values[name]) }
+        end
+        url = Url.parse(input, base: base)
+        !url.nil? && match?(url)
+      end
+
+      # @return [String, nil] the Url#origin of every URL that matches, when there is only one
+      attr_reader :origin
+
+      # @return [String, nil] what the path of every URL that matches begins with, up to its last "/"; nil when nothing is known
+      def leading_path
+        beginning = @pathname.beginning
+        known = beginning[/\A.*\//m]
+        known || ("/" if Url::PORTS.key?(@components[:protocol].literal))
+      end
+
+      # The pattern for a runner that is not written in Ruby: see docs/topic-program.md.
+      #
+      # @return [String] binary: the programs of the eight components
+      def program
+        NAMES.map { |name| @components[name].program.bytes.then { |bytes| [bytes.bytesize].pack("N") + bytes } }.join.freeze
+      end
+
+      # @return [Hash{Symbol => Component}] by name
+      # @api private
+      attr_reader :components
+
+      # @return [String]
+      def inspect = "#<#{self.class} #{@origin}#{leading_path}…>"
+
+      private
+
+      def find_origin
+        protocol, hostname, port = %i[protocol hostname port].map { |name| @components[name].literal }
+        return unless protocol && hostname && port
+        port.empty? ? "#{protocol}://#{hostname}" : "#{protocol}://#{hostname}:#{port}"
+      end
     end
   end
 end
+
+require_relative "url_pattern/compiler"

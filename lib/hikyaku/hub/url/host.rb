@@ -78,7 +78,6 @@ module Hikyaku
           end
         end
       end
-      private_constant :Host
     end
   end
 end

@@ -18,8 +18,6 @@ module Hikyaku
       #
       # WHATWG URL Standard, "Basic URL parser". One object for one parse.
       class Parser
-        # Special schemes and their ports.
-        PORTS = {"ftp" => "21", "file" => nil, "http" => "80", "https" => "443", "ws" => "80", "wss" => "443"}.freeze
         SCHEME = /\A([A-Za-z][A-Za-z0-9+\-.]*):/
         DRIVE = /\A[A-Za-z][:|](?:[\/\\?\#]|\z)/
         private_constant :SCHEME, :DRIVE

@@ -13,8 +13,7 @@ module Hikyaku
         DOUBLE_DOT = /\A(?:\.|%2e){2}\z/i
         DRIVE = /\A[A-Za-z][:|]\z/
         CANONICAL_DRIVE = /\A[A-Za-z]:\z/
-        SPECIAL = %w[http https file ftp ws wss].freeze
-        private_constant :SINGLE_DOT, :DOUBLE_DOT, :DRIVE, :CANONICAL_DRIVE, :SPECIAL
+        private_constant :SINGLE_DOT, :DOUBLE_DOT, :DRIVE, :CANONICAL_DRIVE
 
         class << self
           # @param url [Url] a base
@@ -47,7 +46,7 @@ module Hikyaku
         # @param string [String] up to "?" or "#", without its first slash
         # @param protocol [String]
         def append(string, protocol)
-          segments = string.split(SPECIAL.include?(protocol) ? /[\/\\]/ : "/", -1)
+          segments = string.split(PORTS.key?(protocol) ? /[\/\\]/ : "/", -1)
           segments << "" if segments.empty?
           last = segments.pop
           segments.each { |segment| add(segment, protocol) }
@@ -87,7 +86,6 @@ module Hikyaku
           end
         end
       end
-      private_constant :Path
     end
   end
 end

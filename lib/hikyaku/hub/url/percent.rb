@@ -45,7 +45,6 @@ module Hikyaku
           end
         end
       end
-      private_constant :Percent
     end
   end
 end

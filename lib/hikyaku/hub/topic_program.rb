@@ -1,0 +1,81 @@
+# frozen_string_literal: true
+
+require_relative "../error"
+
+module Hikyaku
+  class Hub
+    # A matcher's pattern compiled to a small program that runs in linear time, and that is only bytes: Ruby runs it here, and
+    # whatever else matches topics can run it too. docs/topic-program.md describes the bytes and how they are run.
+    #
+    # Mercure draft-08, section "URL Pattern" (evaluation must not take more than linear time) and "URL-Pattern Denial of Service".
+    class TopicProgram
+      # Of the format.
+      VERSION = 1
+      # Instructions that a program may have.
+      MAX_INSTRUCTIONS = 16_384
+      # Different byte sets that a program may have.
+      MAX_SETS = 255
+      # Steps after which a run is given up and the text counts as not matching.
+      MAX_STEPS = 65_536
+      # Only for programs of at most so many instructions it is worth to find out whether they are deterministic.
+      MAX_PROVEN = 2_048
+
+      # Instructions. See docs/topic-program.md.
+      MATCH, BYTE, SET, ANY, JUMP, SPLIT, START, FINISH = 0, 1, 2, 3, 4, 5, 6, 7
+      private_constant :MAX_PROVEN, :MATCH, :BYTE, :SET, :ANY, :JUMP, :SPLIT, :START, :FINISH
+
+      # @param expression [Array] see Expression
+      # @raise [InvalidMatcher] the program would be too long
+      def initialize(expression)
+        self.class.check!(expression)
+        @expression = expression
+        @bytes = Assembler.new(expression).bytes.freeze
+        @runner = Runner.new(@bytes)
+        @regexp = regexp
+        freeze
+      end
+
+      # @param expression [Array] see Expression
+      # @raise [InvalidMatcher] the program would be too long
+      def self.check!(expression)
+        return if Expression.size(expression) < MAX_INSTRUCTIONS
+        raise InvalidMatcher, "matcher is too large: it compiles to more than #{MAX_INSTRUCTIONS} instructions; repeat less or write it shorter"
+      end
+
+      # @return [String] binary
+      attr_reader :bytes
+
+      # Whether a text matches, by whatever way is fastest. What is deterministic needs no states side by side, and Ruby's
+      # own engine finds nothing in it to backtrack for.
+      #
+      # @param text [String]
+      # @return [Boolean]
+      def match?(text)
+        return run(text).first unless @regexp
+        @regexp.match?(text.ascii_only? ? text : text.b)
+      end
+
+      # Runs the program, as any other runner would.
+      #
+      # @param text [String]
+      # @param max_steps [Integer]
+      # @return [Array(Boolean, Integer)] whether the text matches, and the steps that it took
+      def run(text, max_steps: MAX_STEPS) = @runner.run(text, max_steps: max_steps)
+
+      # @return [Boolean] whether #match? goes to Ruby's own regular expressions
+      def deterministic? = !@regexp.nil?
+
+      private
+
+      def regexp
+        return if Expression.size(@expression) > MAX_PROVEN || !@runner.deterministic?
+        source = Expression.source(@expression) or return
+        Regexp.new("\\A(?:#{source})\\z".b, Regexp::NOENCODING)
+      end
+    end
+  end
+end
+
+require_relative "topic_program/expression"
+require_relative "topic_program/assembler"
+require_relative "topic_program/runner"

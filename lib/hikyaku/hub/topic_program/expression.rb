@@ -1,0 +1,114 @@
+# frozen_string_literal: true
+
+module Hikyaku
+  class Hub
+    class TopicProgram
+      # What a program is assembled from: a regular expression over bytes, as nested arrays.
+      #
+      #     [:bytes, "text"]               these bytes
+      #     [:set, mask]                   one byte b with mask[b] == 1
+      #     [:all, [node, …]]              one after the other
+      #     [:either, [node, …]]           one of them
+      #     [:repeat, node, min, max]      so many times; max nil: without end
+      #     [:chain, first, sep, [node…]]  some of the nodes, at least one, in order, after `first` and with `sep` between
+      #     [:start] [:finish]             nothing, but only there
+      #
+      # @api private
+      module Expression
+        EVERY_BYTE = (1 << 256) - 1
+        # Any bytes at all.
+        ANYTHING = [:repeat, [:set, EVERY_BYTE].freeze, 0, nil].freeze
+        # Nothing, and only nothing.
+        NOTHING = [:all, [].freeze].freeze
+        # What is never there.
+        NEVER = [:set, 0].freeze
+
+        class << self
+          # @param text [String]
+          # @return [Array]
+          def bytes(text) = [:bytes, text.b.freeze]
+
+          # @param ranges [Array<Range, Integer, String>] of byte values; of a string its bytes
+          # @return [Array]
+          def set(*ranges)
+            values = ranges.flat_map { |range| range.is_a?(String) ? range.bytes : Array(range) }
+            [:set, values.uniq.sum { |value| 1 << value }]
+          end
+
+          # A sequence without sequences in it, and with neighbouring bytes joined.
+          #
+          # @param nodes [Array<Array>]
+          # @return [Array]
+          def sequence(nodes)
+            flat = nodes.flat_map { |node| (node[0] == :all) ? node[1] : [node] }
+            joined = flat.chunk_while { |one, other| one[0] == :bytes && other[0] == :bytes }.map do |run|
+              (run.size > 1) ? bytes(run.map(&:last).join) : run.first
+            end
+            joined.reject! { |node| node[0] == :bytes && node[1].empty? }
+            (joined.size == 1) ? joined.first : [:all, joined]
+          end
+
+          # How many instructions an expression makes, known before any of them is made.
+          #
+          # @param node [Array]
+          # @return [Integer]
+          def size(node)
+            case node
+            in [:bytes, bytes] then bytes.bytesize
+            in [:set, _] | [:start] | [:finish] then 1
+            in [:all, nodes] then nodes.sum { |inner| size(inner) }
+            in [:either, nodes] then nodes.sum { |inner| size(inner) } + 2 * (nodes.size - 1)
+            in [:repeat, inner, 0, nil] then size(inner) + 2
+            in [:repeat, inner, min, nil] then size(inner) * min + 1
+            in [:repeat, inner, min, max] then size(inner) * max + (max - min)
+            in [:chain, first, separator, nodes]
+              size(first) + nodes.sum { |inner| 2 * size(inner) + 3 } + (nodes.size - 1) * size(separator)
+            end
+          end
+
+          # @param node [Array]
+          # @return [String] binary: what whatever matches begins with, as far as it is plain
+          def beginning(node)
+            case node
+            in [:bytes, bytes] then bytes
+            in [:all, [[:bytes, bytes], *]] then bytes
+            else ""
+            end
+          end
+
+          # The same language for Ruby's Regexp; binary. Chains have none.
+          #
+          # @param node [Array]
+          # @return [String, nil]
+          def source(node)
+            case node
+            in [:bytes, bytes] then bytes.each_byte.map { |byte| escape(byte) }.join
+            in [:set, 0] then "(?!)"
+            in [:set, mask] then "[#{ranges(mask).map { |from, to| "#{escape(from)}-#{escape(to)}" }.join}]"
+            in [:all, nodes] then sources(nodes)&.join
+            in [:either, nodes] then sources(nodes)&.then { |sources| "(?:#{sources.join("|")})" }
+            in [:repeat, inner, min, max] then source(inner)&.then { |source| "(?:#{source}){#{min},#{max}}" }
+            else nil
+            end
+          end
+
+          # @param mask [Integer]
+          # @return [Array<Array(Integer, Integer)>] first and last value of each run of ones
+          def ranges(mask)
+            values = (0..255).select { |value| mask[value] == 1 }
+            values.slice_when { |one, other| other != one + 1 }.map { |run| [run.first, run.last] }
+          end
+
+          private
+
+          def sources(nodes)
+            sources = nodes.map { |node| source(node) }
+            sources if sources.all?
+          end
+
+          def escape(byte) = format("\\x%02x", byte)
+        end
+      end
+    end
+  end
+end

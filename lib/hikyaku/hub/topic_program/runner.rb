@@ -1,0 +1,126 @@
+# frozen_string_literal: true
+
+module Hikyaku
+  class Hub
+    class TopicProgram
+      # Runs a program: all its possible states at once, byte by byte, so that the time is bounded by the length of the
+      # program times the length of the text. docs/topic-program.md describes what a runner does.
+      #
+      # Immutable once made: any number of threads may run it.
+      #
+      # @api private
+      class Runner
+        # @param bytes [String] see docs/topic-program.md
+        def initialize(bytes)
+          version, sets, count = bytes.unpack("CCn")
+          raise ArgumentError, "a topic program of version #{version}: only #{VERSION} is known" unless version == VERSION
+          @sets = Array.new(sets) { |index| bytes.byteslice(4 + 32 * index, 32).unpack("C*").each_with_index.sum { |byte, at| byte << (8 * at) } }
+          @ops, @arguments, @targets = bytes.byteslice(4 + 32 * sets, 4 * count).unpack("CCn" * count).each_slice(3).to_a.transpose
+        end
+
+        # @param text [String]
+        # @param max_steps [Integer]
+        # @return [Array(Boolean, Integer)] whether the program accepts the text, and the steps that it took; when they would be
+        #   more than allowed, false and the steps so far
+        def run(text, max_steps: MAX_STEPS)
+          ended = text.bytesize
+          marks = Array.new(@ops.size, -1)
+          states = [0]
+          steps = 0
+          0.upto(ended) do |offset|
+            states, matched, added = closure(states, marks, offset, ended)
+            steps += added
+            return [false, steps] if steps > max_steps
+            return [matched, steps] if offset == ended
+            states = after(states, text.getbyte(offset))
+            return [false, steps] if states.empty?
+          end
+        end
+
+        # @return [Boolean] whether never more than one way is open: from every state, each byte leads to at most one other, along
+        #   one path. Then a backtracking engine has nothing to try again, and runs in linear time too. False also when that
+        #   would take long to find out.
+        def deterministic?
+          budget = 8 * @ops.size + 1_000
+          starts = [0] + @ops.each_index.select { |index| [BYTE, SET, ANY].include?(@ops[index]) }.map { |index| index + 1 }
+          starts.all? do |start|
+            paths = paths_from(start, budget) or return false
+            budget -= paths.size
+            disjoint?(paths)
+          end
+        end
+
+        private
+
+        # What can be reached without reading, in no particular order: each instruction once.
+        def closure(states, marks, offset, ended)
+          ready = []
+          matched = false
+          added = 0
+          until states.empty?
+            index = states.pop
+            next if marks[index] == offset
+            marks[index] = offset
+            added += 1
+            case @ops[index]
+            when BYTE, SET, ANY then ready << index
+            when JUMP then states << @targets[index]
+            when SPLIT then states << @targets[index] << index + 1
+            when MATCH then matched = true
+            when START then states << index + 1 if offset.zero?
+            when FINISH then states << index + 1 if offset == ended
+            end
+          end
+          [ready, matched, added]
+        end
+
+        def after(states, byte)
+          states.filter_map { |index| index + 1 if reads?(index, byte) }
+        end
+
+        def reads?(index, byte)
+          case @ops[index]
+          when BYTE then @arguments[index] == byte
+          when SET then @sets[@arguments[index]][byte] == 1
+          else true
+          end
+        end
+
+        # The reading instructions that a state leads to, or nil when one is reached on two ways.
+        def paths_from(start, budget)
+          seen = {}
+          pending = [start]
+          until pending.empty?
+            index = pending.pop
+            return if seen[index] || seen.size > budget
+            seen[index] = true
+            case @ops[index]
+            when JUMP then pending << @targets[index]
+            when SPLIT then pending << @targets[index] << index + 1
+            when START, FINISH then return
+            end
+          end
+          seen.keys
+        end
+
+        def disjoint?(indices)
+          taken = 0
+          indices.all? do |index|
+            mask = mask_of(index) or next true
+            free = (taken & mask).zero?
+            taken |= mask
+            free
+          end
+        end
+
+        def mask_of(index)
+          case @ops[index]
+          when BYTE then 1 << @arguments[index]
+          when SET then @sets[@arguments[index]]
+          when ANY then Expression::EVERY_BYTE
+          end
+        end
+      end
+    end
+  end
+end

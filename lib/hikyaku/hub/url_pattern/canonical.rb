@@ -1,0 +1,94 @@
+# frozen_string_literal: true
+
+require_relative "../../error"
+require_relative "../url"
+
+module Hikyaku
+  class Hub
+    class UrlPattern
+      # Brings the fixed text of a pattern into the form that the same text has in a parsed URL.
+      #
+      # URL Pattern Standard, "Encoding callbacks". Where the standard runs the URL parser from one of its states, these do what that
+      # state does.
+      module Canonical
+        IPV6 = /\A[\h\[\]:]*\z/
+        BREAKS = "\t\n\r"
+        private_constant :IPV6, :BREAKS
+
+        class << self
+          # @param value [String]
+          # @return [String]
+          # @raise [InvalidMatcher]
+          def protocol(value)
+            return value if value.empty?
+            Url.parse("#{value}://dummy.invalid/")&.protocol or refuse("scheme", value)
+          end
+
+          # @return [String]
+          def username(value) = Url::Percent.encode(value, :userinfo)
+
+          alias_method :password, :username
+
+          # @return [String]
+          # @raise [InvalidMatcher]
+          def hostname(value)
+            return value if value.empty?
+            host = value.delete(BREAKS)[/\A[^\/?\#\\]*/]
+            refuse("host", value) if host.empty? || host.gsub(/\[[^\]]*(?:\]|\z)/, "").include?(":")
+            Url::Host.parse(host, true) or refuse("host", value)
+          end
+
+          # @return [String]
+          # @raise [InvalidMatcher]
+          def ipv6_hostname(value)
+            refuse("IPv6 address", value) unless IPV6.match?(value)
+            value.downcase
+          end
+
+          # @param value [String]
+          # @param protocol [String] whose default port becomes empty
+          # @return [String]
+          # @raise [InvalidMatcher]
+          def port(value, protocol = "https")
+            return value if value.empty?
+            digits = value.delete(BREAKS)[/\A[0-9]+/]&.sub(/\A0+(?=[0-9])/, "")
+            refuse("port", value) if digits.nil? || digits.size > 5 || digits.to_i > 65_535
+            (digits == Url::PORTS[protocol]) ? "" : digits
+          end
+
+          # @return [String]
+          def pathname(value)
+            return value if value.empty?
+            rooted = value.start_with?("/")
+            # Not to be taken for the beginning of a path, where dot segments would go.
+            value = "/-#{value}" unless rooted
+            path = Url::Path.new
+            path.append(value.delete(BREAKS).delete_prefix("/"), "https")
+            rooted ? path.to_s : path.to_s[2..].to_s
+          end
+
+          # @return [String]
+          def opaque_pathname(value)
+            path = value.delete(BREAKS)
+            Url::Path.opaque(path[/\A[^?\#]*/], followed: path.match?(/[?\#]/)).to_s
+          end
+
+          # @return [String]
+          def search(value) = Url::Percent.encode(value.delete(BREAKS), :special_query)
+
+          # @return [String]
+          def hash(value) = Url::Percent.encode(value.delete(BREAKS), :fragment)
+
+          # @param pattern [String]
+          # @return [Boolean] whether a hostname pattern is that of an IPv6 address
+          def ipv6?(pattern) = pattern.start_with?("[", "{[", "\\[")
+
+          private
+
+          def refuse(what, value) = raise(InvalidMatcher, "URL pattern has an invalid #{what}: #{value.inspect}")
+        end
+      end
+      private_constant :Canonical
+    end
+  end
+end

@@ -1,0 +1,104 @@
+# frozen_string_literal: true
+
+require_relative "../topic_program"
+require_relative "part_list"
+
+module Hikyaku
+  class Hub
+    class UrlPattern
+      # The compiled pattern of one of the eight components.
+      #
+      # Every pattern is a topic program; those of common shapes are decided in a shorter way that has the same answer.
+      class Component
+        Expression = TopicProgram::Expression
+        PATTERN_SYNTAX = /[*+?{}():\\]/
+        private_constant :Expression, :PATTERN_SYNTAX
+
+        # @param pattern [String]
+        # @param encode [#call] brings fixed text into canonical form
+        # @return [Component]
+        # @raise [InvalidMatcher]
+        def self.compile(pattern, encode:, delimiter: "", prefix: "")
+          return ANY if pattern == "*"
+          return new(pattern.empty? ? Expression::NOTHING : Expression.bytes(encode.call(pattern))) unless PATTERN_SYNTAX.match?(pattern)
+          new(PartList.expression(pattern, delimiter: delimiter, prefix: prefix, encode: encode))
+        end
+
+        # @return [String, nil] the only text that matches
+        attr_reader :literal
+        # @return [String] what every text that matches begins with
+        attr_reader :beginning
+
+        # @param expression [Array] see TopicProgram::Expression
+        # @raise [InvalidMatcher] the program would be too long
+        def initialize(expression)
+          TopicProgram.check!(expression)
+          @expression = expression
+          @beginning = utf8(Expression.beginning(expression))
+          @literal = @beginning if expression == Expression::NOTHING || expression[0] == :bytes
+          @test = test
+          freeze
+        end
+
+        # @param text [String]
+        # @return [Boolean]
+        def match?(text) = @test.call(text)
+
+        # @return [Boolean] whether every text matches
+        def any? = @expression == Expression::ANYTHING
+
+        # @return [TopicProgram]
+        def program = TopicProgram.new(@expression)
+
+        private
+
+        def test
+          return ->(_) { true } if any?
+          literal = @literal
+          return ->(text) { text == literal } if literal
+          nodes = (@expression[0] == :all) ? @expression[1] : [@expression]
+          segment(nodes) || wildcards(nodes) || TopicProgram.new(@expression).method(:match?)
+        end
+
+        # "/books/:id": a beginning, then one segment.
+        def segment(nodes)
+          return unless nodes.size == 2
+          return unless nodes in [[:bytes, _], [:repeat, [:set, mask], 1, nil]]
+          return unless (delimiter = the_other_byte(mask))
+          beginning = @beginning
+          size = beginning.size
+          ->(text) { text.size > size && text.start_with?(beginning) && !text.index(delimiter, size) }
+        end
+
+        def the_other_byte(mask)
+          others = Expression::EVERY_BYTE ^ mask
+          (others.bit_length - 1).chr if others.positive? && others == 1 << (others.bit_length - 1)
+        end
+
+        # "/books/*", "*.example.com", "/a*b*c": fixed texts with anything between. Each in turn is best found as early as it can be.
+        def wildcards(nodes)
+          return unless nodes.all? { |node| node == Expression::ANYTHING || node[0] == :bytes }
+          texts = nodes.select { |node| node[0] == :bytes }.map { |node| utf8(node[1]) }
+          first = (nodes.first == Expression::ANYTHING) ? "" : texts.shift
+          last = (nodes.last == Expression::ANYTHING) ? "" : texts.pop
+          return ->(text) { text.start_with?(first) } if texts.empty? && last.empty?
+          ->(text) { text.start_with?(first) && text.end_with?(last) && within?(text, texts, first.size, text.size - last.size) }
+        end
+
+        def within?(text, texts, from, to)
+          texts.each do |inner|
+            at = text.index(inner, from) or return false
+            from = at + inner.size
+          end
+          from <= to
+        end
+
+        def utf8(bytes) = bytes.dup.force_encoding(Encoding::UTF_8).freeze
+
+        ANY = new(Expression::ANYTHING)
+        private_constant :ANY
+      end
+      private_constant :Component
+    end
+  end
+end

@@ -1,0 +1,94 @@
+# frozen_string_literal: true
+
+require "strscan"
+require_relative "../../error"
+require_relative "../topic_program"
+
+module Hikyaku
+  class Hub
+    class UrlPattern
+      # Reads a regular expression from left to right: what groups and classes have in common, which is the escapes.
+      module RegexpReader
+        CONTROLS = {"f" => 12, "n" => 10, "r" => 13, "t" => 9, "v" => 11}.freeze
+        SYNTAX = "^$\\.*+?()[]{}|/"
+        DIGIT = TopicProgram::Expression.set("0123456789")[1]
+        WORD = TopicProgram::Expression.set(48..57, 65..90, 97..122, 95)[1]
+        SPACE = TopicProgram::Expression.set(9..13, 32)[1]
+        private_constant :CONTROLS, :SYNTAX, :DIGIT, :WORD, :SPACE
+
+        # @return [Boolean]
+        def ended? = @scanner.eos?
+
+        # @return [String, nil] the next character, which stays
+        def peek(count = 1) = ended? ? nil : @scanner.peek(count)
+
+        # @return [String] the next character
+        # @raise [InvalidMatcher] there is none
+        def take = @scanner.getch || refuse("ends too early")
+
+        # @param text [String]
+        # @return [String, nil] the text, when it is what comes next
+        def skip(text) = scan(/#{Regexp.escape(text)}/)
+
+        # @param pattern [Regexp]
+        # @return [String, nil]
+        def scan(pattern) = @scanner.scan(pattern)
+
+        # @return [Integer, nil] the mask of \d, \w, \s or of what they are not; nil when something else comes next
+        def class_escape
+          case scan(/[dDwWsS]/)
+          when "d" then DIGIT
+          when "w" then WORD
+          when "s" then SPACE
+          when "D" then complement(DIGIT)
+          when "W" then complement(WORD)
+          when "S" then complement(SPACE)
+          end
+        end
+
+        # @param also [String] further characters that may be escaped
+        # @return [Integer] the code of the character that an escape stands for
+        # @raise [InvalidMatcher] nothing in JavaScript
+        def character_escape(also: "")
+          char = take
+          if CONTROLS.key?(char) then CONTROLS[char]
+          elsif SYNTAX.include?(char) || also.include?(char) then char.ord
+          elsif char == "0" && !peek&.match?(/[0-9]/) then 0
+          elsif char == "c" && (letter = scan(/[A-Za-z]/)) then letter.ord % 32
+          elsif char == "x" && (hex = scan(/\h{2}/)) then hex.hex
+          elsif char == "u" && (code = unicode_escape) then code
+          else refuse("has an escape \\#{char} that JavaScript's flag v does not know")
+          end
+        end
+
+        # @param mask [Integer]
+        # @return [Integer]
+        def complement(mask) = TopicProgram::Expression::EVERY_BYTE ^ mask
+
+        # @param reason [String]
+        # @raise [InvalidMatcher] always
+        def refuse(reason) = raise(InvalidMatcher, "URL pattern group (#{@scanner.string}) #{reason}")
+
+        # @param what [String]
+        # @raise [InvalidMatcher] always
+        def unsupported(what) = refuse("uses #{what}, which this hub does not support")
+
+        private
+
+        def start(source) = @scanner = StringScanner.new(source)
+
+        def unicode_escape
+          if (braced = scan(/\{\h+\}/))
+            code = braced[1..-2].hex
+            code if code <= 0x10FFFF
+          elsif (hex = scan(/\h{4}/))
+            # Two surrogates are one character; whichever it is, it is none of ASCII.
+            scan(/\\u[dD][c-fC-F]\h{2}/) if (0xD800..0xDBFF).cover?(hex.hex)
+            hex.hex
+          end
+        end
+      end
+      private_constant :RegexpReader
+    end
+  end
+end
