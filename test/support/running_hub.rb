@@ -1,0 +1,71 @@
+# frozen_string_literal: true
+
+require "net/http"
+require "rbconfig"
+require "socket"
+require "tempfile"
+
+# The hub as its users start it: a process of its own, in developer mode, on a free port of the loopback. It can be
+# killed and started again on the same port.
+class RunningHub
+  COMMAND = [RbConfig.ruby, File.expand_path("../../exe/hikyaku", __dir__), "serve"].freeze
+  PATIENCE = 30
+  private_constant :COMMAND, :PATIENCE
+
+  attr_reader :port
+
+  def initialize(*flags)
+    @flags = flags
+    @port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
+    @log = Tempfile.new("hikyaku-hub")
+    start
+  end
+
+  def start
+    @pid = Process.spawn(*COMMAND, "--dev", "--listen", "127.0.0.1:#{port}", *@flags, out: @log, err: @log)
+    deadline = now + PATIENCE
+    until accepts?
+      raise "the hub did not start: #{log}" if now > deadline || Process.waitpid(@pid, Process::WNOHANG)
+      sleep 0.05
+    end
+  end
+
+  # @param signal [String] KILL leaves it no time to say goodbye
+  def stop(signal = "TERM")
+    return unless @pid
+    Process.kill(signal, @pid)
+    Process.wait(@pid)
+    @pid = nil
+  rescue Errno::ESRCH, Errno::ECHILD
+    @pid = nil
+  end
+
+  def url = "http://127.0.0.1:#{port}/.well-known/mercure"
+
+  def page = "#{url}/ui/"
+
+  def log = File.read(@log.path)
+
+  # @return [String] a token of the hub's own, with these rights
+  def token(**rights) = JSON.parse(post("#{page}token", JSON.generate(rights), "application/json").body).fetch("token")
+
+  # @return [String] the id of the event
+  def publish(fields, token: self.token(publish: ["*"]))
+    response = post(url, URI.encode_www_form(fields), "application/x-www-form-urlencoded", "authorization" => "Bearer #{token}")
+    raise "#{response.code} #{response.body}" unless response.code == "200"
+    response.body
+  end
+
+  private
+
+  def post(url, body, type, headers = {}) = Net::HTTP.post(URI(url), body, {"content-type" => type}.merge(headers))
+
+  def accepts?
+    TCPSocket.new("127.0.0.1", port).close
+    true
+  rescue Errno::ECONNREFUSED
+    false
+  end
+
+  def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+end
