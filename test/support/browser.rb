@@ -16,6 +16,8 @@ class TestBrowser
   SWITCHES = %w[
     no-sandbox disable-gpu disable-quic no-first-run disable-background-networking disable-component-update disable-sync
   ].to_h { |name| [name, nil] }.freeze
+  # A name that no resolver knows, for pages that are not opened by address.
+  NAME = "hub.test"
   DESKTOP = [1280, 900].freeze
   PHONE = [360, 740].freeze
   private_constant :SWITCHES
@@ -97,7 +99,7 @@ class TestBrowser
   def initialize
     @browser = Ferrum::Browser.new(
       browser_path: TestBrowser.executable, headless: true, timeout: PATIENCE, process_timeout: 40, window_size: DESKTOP,
-      browser_options: SWITCHES
+      browser_options: SWITCHES.merge("host-resolver-rules" => "MAP #{NAME} 127.0.0.1")
     )
   end
 

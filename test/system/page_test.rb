@@ -32,7 +32,7 @@ class PageTest < Minitest::Test
   def teardown
     return if skipped?
     assert_equal [], @pages.flat_map(&:complaints), "the console is not empty" unless @complaints_expected
-    hosts = @pages.flat_map(&:hosts).uniq - ["127.0.0.1:#{hub.port}"]
+    hosts = @pages.flat_map(&:hosts).uniq - ["127.0.0.1:#{hub.port}", *@other_hosts]
     assert_empty hosts, "the page asked another host"
   ensure
     @pages&.each(&:close)
@@ -223,6 +223,20 @@ class PageTest < Minitest::Test
     assert_equal %w[three], wait_for_events(page, 1)
     page.click("#events .id")
     assert_equal ids[2], page.js("document.querySelector('#cursor').value")
+  end
+
+  test "under a name that the hub was not given the page works without a token of its own, and says why" do
+    # Any site could point a name at this machine; it shall not get tokens.
+    @complaints_expected = true
+    @other_hosts << "#{TestBrowser::NAME}:#{hub.port}"
+    page = open_page(visit: false)
+    page.visit(hub.page.sub("127.0.0.1", TestBrowser::NAME))
+    page.until("no figures arrived") { page.text("#figure-subscribers .value").match?(/\d/) }
+    page.until { page.text("#choice-problem").include?("--resource-identifier") }
+    page.until { page.text("#subscriptions-note").start_with?("401: ") }
+    subscribe(page, ["exact", BOOK])
+    hub.publish([["topic", BOOK], ["data", "public"]])
+    assert_equal ["public"], wait_for_events(page, 1)
   end
 
   test "with the cookie the browser's own EventSource is used, and no script can read the token" do

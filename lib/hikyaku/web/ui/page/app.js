@@ -36,7 +36,7 @@ async function begin() {
       setText($("#live"), reason && state === "closed" ? `stopped: ${reason}` : LIVE[state]);
     },
   });
-  credentials.addEventListener("choose", () => !settings.mint && house.start());
+  credentials.addEventListener("choose", () => !settings.mint?.subscriber && house.start());
   house.start();
 }
 

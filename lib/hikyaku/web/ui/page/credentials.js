@@ -9,13 +9,15 @@ import {problemOf, sentence} from "./problem.js";
 
 const LIFETIME = 3600;
 const RENEW_BEFORE = 60;
+const ASK_AGAIN_AFTER = 10;
 const EVERYTHING = [{match: "*"}];
 const ACTIONS = {publisher: "publish", subscriber: "subscribe"};
 
 // Known to this page alone until its own subscriptions show it: how the table of subscriptions knows them.
 export const PAGE_MARK = Math.random().toString(36).slice(2, 10);
 
-// Events: "choose" when another token or carrier was chosen, "made" when the page has a new token of its own.
+// Events: "choose" when another token or carrier was chosen, "made" when the page has a new token of its own, "refused"
+// (detail: a sentence) when the hub does not make one for it.
 export class Credentials extends EventTarget {
   source = "made";
   carrier = "header";
@@ -45,12 +47,12 @@ export class Credentials extends EventTarget {
     this.#made.set(key, entry);
     try {
       entry.token = await entry.token;
-      entry.expires = Date.now() / 1000 + LIFETIME;
     } catch (error) {
       this.#made.delete(key);
       throw error;
     }
-    this.dispatchEvent(new Event("made"));
+    entry.expires = Date.now() / 1000 + (entry.token ? LIFETIME : RENEW_BEFORE + ASK_AGAIN_AFTER);
+    if (entry.token) this.dispatchEvent(new Event("made"));
     return entry.token;
   }
 
@@ -95,7 +97,8 @@ export class Credentials extends EventTarget {
     const body = {expires_in: LIFETIME, payload: {page: PAGE_MARK}};
     for (const role of roles) body[ACTIONS[role]] = EVERYTHING;
     const response = await ask("token", body);
-    if (!response.ok) throw new Error(sentence(await problemOf(response)));
-    return (await response.json()).token;
+    if (response.ok) return (await response.json()).token;
+    this.dispatchEvent(new CustomEvent("refused", {detail: sentence(await problemOf(response))}));
+    return null;
   }
 }

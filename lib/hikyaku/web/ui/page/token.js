@@ -17,6 +17,7 @@ export class TokenTool {
     this.#reader();
     this.#maker();
     credentials.addEventListener("choose", () => this.#say());
+    credentials.addEventListener("refused", ({detail}) => setText($("#choice-problem"), `The hub makes no token for this page. ${detail}`));
     this.#say();
   }
 
