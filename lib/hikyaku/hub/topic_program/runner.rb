@@ -10,6 +10,9 @@ module Hikyaku
       #
       # @api private
       class Runner
+        READING = {BYTE => true, SET => true, ANY => true}.freeze
+        private_constant :READING
+
         # @param bytes [String] see docs/topic-program.md
         def initialize(bytes)
           version, sets, count = bytes.unpack("CCn")
@@ -42,8 +45,9 @@ module Hikyaku
         #   would take long to find out.
         def deterministic?
           budget = 8 * @ops.size + 1_000
-          starts = [0] + @ops.each_index.select { |index| [BYTE, SET, ANY].include?(@ops[index]) }.map { |index| index + 1 }
+          starts = [0] + @ops.each_index.select { |index| READING[@ops[index]] }.map { |index| index + 1 }
           starts.all? do |start|
+            next true if READING[@ops[start]]
             paths = paths_from(start, budget) or return false
             budget -= paths.size
             disjoint?(paths)

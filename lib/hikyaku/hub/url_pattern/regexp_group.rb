@@ -91,7 +91,7 @@ module Hikyaku
         end
 
         def name
-          name = scan(/[A-Za-z_$][A-Za-z0-9_$]*>/) or refuse("has a group with an invalid name")
+          name = scan(/\G[A-Za-z_$][A-Za-z0-9_$]*>/) or refuse("has a group with an invalid name")
           refuse("names two groups #{name.delete_suffix(">")}") if @names[name]
           @names[name] = true
         end
@@ -124,7 +124,7 @@ module Hikyaku
           when "+" then take && [1, nil]
           when "?" then take && [0, 1]
           when "{"
-            text = scan(/\{[0-9]+(?:,[0-9]*)?\}/) or refuse("has a brace that must be escaped with a backslash")
+            text = scan(/\G\{[0-9]+(?:,[0-9]*)?\}/) or refuse("has a brace that must be escaped with a backslash")
             counts(text)
           end
         end

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "strscan"
 require_relative "../../error"
 require_relative "../topic_program"
 
@@ -17,26 +16,35 @@ module Hikyaku
         private_constant :CONTROLS, :SYNTAX, :DIGIT, :WORD, :SPACE
 
         # @return [Boolean]
-        def ended? = @scanner.eos?
+        def ended? = @at >= @source.size
 
-        # @return [String, nil] the next character, which stays
-        def peek(count = 1) = ended? ? nil : @scanner.peek(count)
+        # @param count [Integer]
+        # @return [String, nil] the next characters, which stay; nil when there are none
+        def peek(count = 1) = ended? ? nil : @source[@at, count]
 
         # @return [String] the next character
         # @raise [InvalidMatcher] there is none
-        def take = @scanner.getch || refuse("ends too early")
+        def take
+          refuse("ends too early") if ended?
+          @at += 1
+          @source[@at - 1]
+        end
 
         # @param text [String]
-        # @return [String, nil] the text, when it is what comes next
-        def skip(text) = scan(/#{Regexp.escape(text)}/)
+        # @return [Integer, nil] nil when something else comes next
+        def skip(text) = (@at += text.size if @source[@at, text.size] == text)
 
-        # @param pattern [Regexp]
-        # @return [String, nil]
-        def scan(pattern) = @scanner.scan(pattern)
+        # @param pattern [Regexp] beginning with \G
+        # @return [String, nil] what it matches of what comes next
+        def scan(pattern)
+          text = @source.match(pattern, @at)&.to_s or return
+          @at += text.size
+          text
+        end
 
         # @return [Integer, nil] the mask of \d, \w, \s or of what they are not; nil when something else comes next
         def class_escape
-          case scan(/[dDwWsS]/)
+          case scan(/\G[dDwWsS]/)
           when "d" then DIGIT
           when "w" then WORD
           when "s" then SPACE
@@ -54,8 +62,8 @@ module Hikyaku
           if CONTROLS.key?(char) then CONTROLS[char]
           elsif SYNTAX.include?(char) || also.include?(char) then char.ord
           elsif char == "0" && !peek&.match?(/[0-9]/) then 0
-          elsif char == "c" && (letter = scan(/[A-Za-z]/)) then letter.ord % 32
-          elsif char == "x" && (hex = scan(/\h{2}/)) then hex.hex
+          elsif char == "c" && (letter = scan(/\G[A-Za-z]/)) then letter.ord % 32
+          elsif char == "x" && (hex = scan(/\G\h{2}/)) then hex.hex
           elsif char == "u" && (code = unicode_escape) then code
           else refuse("has an escape \\#{char} that JavaScript's flag v does not know")
           end
@@ -67,7 +75,7 @@ module Hikyaku
 
         # @param reason [String]
         # @raise [InvalidMatcher] always
-        def refuse(reason) = raise(InvalidMatcher, "URL pattern group (#{@scanner.string}) #{reason}")
+        def refuse(reason) = raise(InvalidMatcher, "URL pattern group (#{@source}) #{reason}")
 
         # @param what [String]
         # @raise [InvalidMatcher] always
@@ -75,15 +83,18 @@ module Hikyaku
 
         private
 
-        def start(source) = @scanner = StringScanner.new(source)
+        def start(source)
+          @source = source
+          @at = 0
+        end
 
         def unicode_escape
-          if (braced = scan(/\{\h+\}/))
+          if (braced = scan(/\G\{\h+\}/))
             code = braced[1..-2].hex
             code if code <= 0x10FFFF
-          elsif (hex = scan(/\h{4}/))
+          elsif (hex = scan(/\G\h{4}/))
             # Two surrogates are one character; whichever it is, it is none of ASCII.
-            scan(/\\u[dD][c-fC-F]\h{2}/) if (0xD800..0xDBFF).cover?(hex.hex)
+            scan(/\G\\u[dD][c-fC-F]\h{2}/) if (0xD800..0xDBFF).cover?(hex.hex)
             hex.hex
           end
         end
