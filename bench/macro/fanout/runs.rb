@@ -57,10 +57,16 @@ module Bench
 
       def measure(run)
         port = Server.free_port
+        load = {port: port, size: @options.size, **run.entrant.load.call(port)}
         Server.run(run.entrant.command.call(port), port: port) do |server|
-          Load.run(port: port, pid: server.pid, size: @options.size, subscribers: run.subscribers,
-            **run.entrant.load.call(port), **shape(run))
+          wake(load)
+          Load.run(pid: server.pid, subscribers: run.subscribers, **load, **shape(run))
         end
+      end
+
+      # What a server loads and allocates with its first requests is not the cost of a connection.
+      def wake(load)
+        Load.run(subscribers: 20, messages: 5, settle: 50, **load)
       end
 
       def shape(run)
