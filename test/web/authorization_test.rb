@@ -105,7 +105,7 @@ class AuthorizationTest < Minitest::Test
 
   test "an alg that the hub does not know is refused" do
     ["hs256", "HS256 ", "HS1", "ES256K", "RSA1_5", "dir", "", 256, nil, :absent, ["HS256"]].each do |alg|
-      assert_match(/alg/, refused(token(header: {"alg" => alg})), alg.inspect)
+      assert_match(/alg is not an algorithm that the hub knows/, refused(token(header: {"alg" => alg})), alg.inspect)
     end
   end
 
@@ -114,6 +114,12 @@ class AuthorizationTest < Minitest::Test
     by = authorization(issuer(publisher_key: public_pem("RS256")))
     assert by.access(token(RSA, alg: "RS256"), :publisher)
     %w[RS384 RS512 PS256].each { |alg| assert_match(/allowlist/, refused(token(RSA, alg: alg), by: by)) }
+  end
+
+  test "a key itself refuses an algorithm that it is not for" do
+    key = Hikyaku::Web::Authorization::Key.of_secret(PUBLISHER_SECRET, configured: ["HS256"])
+    assert key.signed?(JWT::EncodedToken.new(token), "HS256")
+    refute key.signed?(JWT::EncodedToken.new(token(alg: "HS512")), "HS512")
   end
 
   test "a public key cannot be used as the secret of HMAC" do

@@ -82,6 +82,10 @@ class OriginsTest < Minitest::Test
     end
   end
 
+  test "the origin null cannot be on a list" do
+    assert_match(/null is anybody's/, assert_raises(Hikyaku::ConfigError) { origins("null") }.message)
+  end
+
   # Section "Security Considerations": the source origin against the target origin.
   def allowed?(method = "POST", list: origins(publish: [APP]), **more)
     list.publish_allowed?({"REQUEST_METHOD" => method, "HTTP_HOST" => "10.0.0.5:3030", "rack.url_scheme" => "http"}.merge(more.transform_keys(&:to_s)))
@@ -131,5 +135,6 @@ class OriginsTest < Minitest::Test
     assert list.publish_allowed?(env, own: "https://public.example")
     refute list.publish_allowed?(env.merge("HTTP_ORIGIN" => "http://internal"), own: "https://public.example")
     refute list.publish_allowed?({"REQUEST_METHOD" => "POST", "HTTP_ORIGIN" => "http://x"})
+    refute list.publish_allowed?({"REQUEST_METHOD" => "POST", "HTTP_REFERER" => "about:blank"})
   end
 end

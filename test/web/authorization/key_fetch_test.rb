@@ -149,9 +149,9 @@ class KeyFetchTest < Minitest::Test
     assert_raises(Policy::Refused) { Policy.addresses("localhost", resolver: ->(_) { ["10.0.0.1"] }) }
   end
 
-  test "an address that does not answer gives way to the next" do
+  test "the addresses that were checked are used, and one that does not answer gives way to the next" do
     serve(ok("{}")) do |port, _|
-      Policy.stub(:addresses, ["127.255.255.254", "127.0.0.1"]) { assert_equal "{}", get("http://127.0.0.1:#{port}/").body }
+      Policy.stub(:addresses, ["127.255.255.254", "127.0.0.1"]) { assert_equal "{}", Fetch.new.call(URI("http://issuer.invalid:#{port}/")).body }
     end
   end
 

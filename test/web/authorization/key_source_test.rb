@@ -148,7 +148,11 @@ class KeySourceTest < Minitest::Test
   test "the private members of a key are not needed and not kept" do
     whole = JWT::JWK.new(P256).export(include_private: true).transform_keys(&:to_s)
     assert accepts?(jwks(whole), P256, "ES256")
-    refute_includes authorization(issuer(jwks: jwks(whole))).instance_variables.inspect, whole["d"]
+    [whole, JWT::JWK.new(RSA).export(include_private: true).transform_keys(&:to_s)].each do |key|
+      set = Hikyaku::Web::Authorization::JwkSet.new(jwks(key), configured: nil, secrets: true)
+      refute_predicate set.keys[0].instance_variable_get(:@material), :private?
+    end
+    refute_predicate Hikyaku::Web::Authorization::Pem.keys(RSA.to_pem, configured: nil)[0].instance_variable_get(:@material), :private?
   end
 
   # RFC 7517 sections 4.2, 4.3 and 4.4.

@@ -122,6 +122,27 @@ class RemoteKeysTest < Minitest::Test
     refute valid?(old, :subscriber)
   end
 
+  test "a remembered verdict is forgotten when another key takes the place of its own" do
+    assert valid?(old)
+    @server.set = jwks(jwk(@new, kid: "old"))
+    @now += 600
+    valid?(old)
+    eventually { !valid?(old) }
+  end
+
+  test "one fetch at a time, however long it takes" do
+    assert valid?(old)
+    @server.hold = Queue.new
+    3.times do
+      @now += 600
+      assert valid?(old)
+    end
+    eventually { @server.count == 2 }
+    sleep 0.01
+    assert_equal 2, @server.count
+    @server.hold << :go
+  end
+
   test "an unchanged set forgets nothing" do
     first = hub.access(old, :publisher)
     @now += 600

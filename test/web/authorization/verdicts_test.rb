@@ -37,15 +37,12 @@ class VerdictsTest < Minitest::Test
   test "the clock is looked at every time" do
     one = token(exp: NOW + 10, nbf: NOW - 10)
     assert valid?(one)
-    @now += 9.9
-    assert valid?(one)
+    {9.9 => true, -10.1 => false, -10 => true, 10 => false, 9 => true}.each do |seconds, valid|
+      @now = NOW + seconds
+      assert_equal valid, valid?(one), seconds
+    end
     @now = NOW + 10
-    error = assert_raises(Hikyaku::InvalidToken) { hub.access(one, :publisher) }
-    assert_match(/expired/, error.message)
-    @now = NOW - 10.1
-    refute valid?(one)
-    @now = NOW - 10
-    assert valid?(one)
+    assert_match(/expired/, assert_raises(Hikyaku::InvalidToken) { hub.access(one, :publisher) }.message)
   end
 
   test "a 0.x token without expiry stays valid, one with expiry does not" do
@@ -99,8 +96,8 @@ class VerdictsTest < Minitest::Test
   test "a verdict that is stored twice or taken back is counted once" do
     verdicts = Hikyaku::Web::Authorization::Verdicts.new(max_bytes: 100_000)
     access = hub.access(token, :publisher)
-    100.times { verdicts.store("same", access, 0) }
     verdicts.store("other", access, 0)
+    200.times { verdicts.store("same", access, 0) }
     100.times do
       verdicts.delete("same")
       verdicts.store("same", access, 0)

@@ -55,7 +55,7 @@ module Hikyaku
           end
 
           def literal(text)
-            ip = IPAddr.new(text.sub(/%.*\z/, ""))
+            ip = IPAddr.new(text)
             ip.ipv4_mapped? ? ip.native : ip
           rescue IPAddr::Error
             nil

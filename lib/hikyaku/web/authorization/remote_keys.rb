@@ -115,9 +115,9 @@ module Hikyaku
           raise KeyFetch::Failed, "its set has no usable key#{reasons(set)}" if set.keys.empty?
           install(set.keys, now + seconds_fresh(fetched.max_age))
         rescue KeyFetch::Failed, JwkSet::Malformed => error
-          failed(error.message, now)
+          failed(error.message)
         rescue => error
-          failed(error.class.name, now)
+          failed(error.class.name)
         ensure
           @mutex.synchronize do
             @thread = nil
@@ -134,8 +134,7 @@ module Hikyaku
           @on_change.call if changed
         end
 
-        def failed(reason, now)
-          @mutex.synchronize { @stale_at = now + REFRESH_SECONDS }
+        def failed(reason)
           @logger&.warn("#{@setting}: the key set at #{@uri.hostname} cannot be used: #{reason}" \
             "#{"; the last good one still serves" if @keys}")
         end
