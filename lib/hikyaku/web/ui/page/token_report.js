@@ -22,15 +22,22 @@ export async function whyRefused(token, role) {
 }
 
 export function drawReport(report, role) {
-  const permitted = topicsOf(report, role);
+  const failed = report.checks.find(({ok}) => ok === false);
+  const passed = report.checks.filter(({ok}) => ok === true).length;
   return el("section", {class: "report", "data-role": role, "data-valid": String(report.valid)},
     el("h4", {}, role === "publisher" ? "As publisher" : "As subscriber", " ",
       el("span", {class: `badge ${report.valid ? "good" : "bad"}`}, report.valid ? "valid" : "refused"),
       report.legacy && el("span", {class: "badge"}, "0.x")),
-    el("ul", {class: "checks"}, ...report.checks.map(drawCheck)),
-    report.valid && el("p", {class: "permits"}, permitted.length > 0 ? "Permits " : "Permits nothing.",
-      ...permitted.flatMap((topic, index) => [index > 0 ? ", " : "", el("code", {}, topic)])),
+    failed ? el("p", {class: "refusal"}, el("strong", {}, `${failed.check}:`), ` ${failed.message}`) : drawPermits(report, role),
+    el("details", {}, el("summary", {}, `${passed} of ${report.checks.length} checks passed`),
+      el("ul", {class: "checks"}, ...report.checks.map(drawCheck))),
   );
+}
+
+function drawPermits(report, role) {
+  const permitted = topicsOf(report, role);
+  return el("p", {class: "permits"}, permitted.length > 0 ? "Permits " : "Permits nothing.",
+    ...permitted.flatMap((topic, index) => [index > 0 ? ", " : "", el("code", {}, topic)]));
 }
 
 function drawCheck({check, ok, message}) {
