@@ -13,7 +13,7 @@ class EventSourceTest < Minitest::Test
   def self.stream(bytes, headers = {})
     lambda do |peer|
       peer.read_request
-      peer.event_stream("retry: 0\n#{bytes}", headers)
+      peer.event_stream("#{"retry: 0\n" unless bytes.start_with?("retry")}#{bytes}", headers)
     end
   end
 
@@ -30,14 +30,22 @@ class EventSourceTest < Minitest::Test
 
   def setup
     @errors = []
+    @pauses = []
   end
 
   def serve(*script, **options)
     @server = ScriptedServer.new(*script, **options)
   end
 
+  # With pauses that are written down in place of waiting.
   def source(url = @server.url, **settings)
-    @source = E.new(url, retry_seconds: 0, on_error: ->(error) { @errors << error }, **settings)
+    @source = E.new(url, retry_seconds: 1, on_error: ->(error) { @errors << error }, **settings)
+    pauses = @pauses
+    @source.instance_variable_get(:@backoff).define_singleton_method(:next_pause) do |**options|
+      pauses << super(**options)
+      0
+    end
+    @source
   end
 
   def received(...)
@@ -186,6 +194,13 @@ class EventSourceTest < Minitest::Test
     assert_equal [nil, 0.0, nil], @errors.map(&:retry_after)
   end
 
+  test "the server's reconnection time holds, failures double it, and a stream that opens ends that" do
+    refused = self.class.status(503)
+    serve(self.class.stream(""), refused, refused, self.class.stream("retry: 7000\n"), refused, self.class.stream("data: a\n\n"), GONE)
+    received
+    [0.1, 0.2, 0.4, 7, 14, 0.1].zip(@pauses) { |least, pause| assert_includes least..(least * 1.25), pause }
+  end
+
   test "a Retry-After is waited for" do
     serve(self.class.status(503, "retry-after" => "1000"), GONE)
     told = Queue.new
@@ -250,7 +265,7 @@ class EventSourceTest < Minitest::Test
       "the next attempt" => self.class.status(503, "retry-after" => "1000")
     }.each do |name, step|
       serve(step)
-      source
+      @source = E.new(@server.url)
       reader = Thread.new { @source.map(&:data) }
       Thread.pass until @server.requests.size == 1 && reader.stop?
       sleep 0.01
@@ -301,11 +316,12 @@ class EventSourceTest < Minitest::Test
   end
 
   test "what the caller's code raises is the caller's, even when it looks like an error of the network" do
-    [IOError, Errno::ECONNRESET, Net::ReadTimeout, OpenSSL::SSL::SSLError, E::Refused, RuntimeError].each do |kind|
+    [IOError.new, Errno::ECONNRESET.new, Net::ReadTimeout.new, OpenSSL::SSL::SSLError.new, E::Refused.new("", status: 503),
+      RuntimeError.new].each do |error|
       serve(self.class.lasting("id: 1\ndata: a\n\n"))
-      assert_raises(kind) { source.each { raise kind, "mine" } }
+      assert_same error, assert_raises(error.class) { source.each { raise error } }
       assert_equal ["1", 1, []], [@source.last_event_id, @server.connections, @errors]
-      assert_raises(kind) { source(on_open: -> { raise kind, "mine" }).to_a }
+      assert_raises(error.class) { source(on_open: -> { raise error }).to_a }
       teardown
     end
   end

@@ -179,6 +179,22 @@ class PublisherRemoteHubTest < Minitest::Test
     end
   end
 
+  test "an answer without an end is not read to its end" do
+    written = 0
+    serve(lambda do |peer|
+      peer.read_request
+      peer.answer(403, "", "content-length" => nil)
+      1_000.times do
+        peer.write("x" * 65_536)
+        written += 65_536
+      end
+    end)
+    publisher
+    assert_equal 403, assert_raises(P::Refused) { publish }.status
+    @server.close
+    assert_operator written, :<, 32 * 1024 * 1024
+  end
+
   test "the token is in no message" do
     [->(peer) { peer.answer_all(401, "") }, ->(peer) { peer.answer_all(502, "") }, RESET].each do |step|
       serve(step)
