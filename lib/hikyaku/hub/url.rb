@@ -14,7 +14,7 @@ module Hikyaku
       # The last label starts with a letter, so the host is no IPv4 address; no label has two hyphens in a row,
       # so none is Punycode.
       CANONICAL = %r{\A(https?)://((?:#{LABEL}\.)*[a-z](?:[a-z0-9]|-(?!-))*)(?::([1-9][0-9]{0,4}))?(/#{PATH})?(?:\?(#{QUERY}))?(?:\#(#{FRAGMENT}))?\z}
-      CANONICAL_PATH = %r{\A(/(?:[^/]#{PATH})?)(?:\?(#{QUERY}))?(?:\#(#{FRAGMENT}))?\z}
+      CANONICAL_PATH = %r{\A(?!//)(/#{PATH})(?:\?(#{QUERY}))?(?:\#(#{FRAGMENT}))?\z}
       DOT_SEGMENT = %r{/\.\.?(?:/|\z)}
       # Special schemes and their ports.
       PORTS = {"ftp" => "21", "file" => nil, "http" => "80", "https" => "443", "ws" => "80", "wss" => "443"}.freeze

@@ -22,6 +22,9 @@ module Hikyaku
         NOTHING = [:all, [].freeze].freeze
         # What is never there.
         NEVER = [:set, 0].freeze
+        # ? * +
+        QUANTIFIERS = [[0, 1], [0, nil], [1, nil]].freeze
+        private_constant :QUANTIFIERS
 
         class << self
           # @param text [String]
@@ -46,6 +49,20 @@ module Hikyaku
             end
             joined.reject! { |node| node[0] == :bytes && node[1].empty? }
             (joined.size == 1) ? joined.first : [:all, joined]
+          end
+
+          # So many times, also where the same is repeated twice over: (x+)? is x*.
+          #
+          # @param node [Array]
+          # @param min [Integer]
+          # @param max [Integer, nil] nil: without end
+          # @return [Array]
+          def repeat(node, min, max)
+            return NOTHING if max == 0
+            return node if min == 1 && max == 1
+            return [:repeat, node, min, max] unless node[0] == :repeat && QUANTIFIERS.include?([min, max]) && QUANTIFIERS.include?(node.last(2))
+            _, inner, inner_min, inner_max = node
+            [:repeat, inner, min * inner_min, (max && inner_max)]
           end
 
           # How many instructions an expression makes, known before any of them is made.

@@ -50,18 +50,18 @@ module Hikyaku
 
         def bytes(text) = Expression.bytes(text)
 
-        def optional(*nodes) = [:repeat, Expression.sequence(nodes), 0, 1]
+        def optional(*nodes) = Expression.repeat(Expression.sequence(nodes), 0, 1)
 
         def octet = Expression.sequence([bytes("%"), HEX, HEX])
 
         # Any number of characters, and of these others.
-        def text(others = "") = [:repeat, [:either, [Expression.set(@chars + others), octet]], 0, nil]
+        def text(others = "") = Expression.repeat([:either, [Expression.set(@chars + others), octet]], 0, nil)
 
         # A string, or a list or an associative array whose members are joined with commas.
         def plain(name, most)
           value = if most.nil? then text(",")
           elsif most > MAX_COUNTED then text
-          else [:repeat, character, 0, most]
+          else Expression.repeat(character, 0, most)
           end
           @named ? named(bytes(name), value) : value
         end
@@ -69,7 +69,7 @@ module Hikyaku
         # name=value; of the operator ";" also the name alone.
         def named(name, value)
           with_value = Expression.sequence([bytes("="), value])
-          with_value = [:repeat, with_value, 0, 1] if @without_value.empty?
+          with_value = Expression.repeat(with_value, 0, 1) if @without_value.empty?
           Expression.sequence([name, with_value])
         end
 
@@ -81,7 +81,7 @@ module Hikyaku
           [:either, [several(text), several(pair)]]
         end
 
-        def several(node) = Expression.sequence([node, [:repeat, Expression.sequence([bytes(@separator), node]), 0, nil]])
+        def several(node) = Expression.sequence([node, Expression.repeat(Expression.sequence([bytes(@separator), node]), 0, nil)])
 
         # One character of a value: as it is, or the percent-encoded octets of its UTF-8. Where reserved characters may stand,
         # also an octet that the value had percent-encoded already.

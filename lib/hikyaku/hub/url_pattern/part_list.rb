@@ -40,7 +40,7 @@ module Hikyaku
           @next_name = 0
           others = Expression::EVERY_BYTE
           others ^= 1 << delimiter.ord unless delimiter.empty?
-          @segment = [:repeat, [:set, others], 1, nil]
+          @segment = Expression.repeat([:set, others], 1, nil)
         end
 
         def expression
@@ -123,7 +123,7 @@ module Hikyaku
           end
           flush
           unless name || regexp
-            @nodes << [:repeat, encoded(prefix), *modifier] unless prefix.empty?
+            @nodes << Expression.repeat(encoded(prefix), *modifier) unless prefix.empty?
             return true
           end
           value = value(regexp)
@@ -147,9 +147,9 @@ module Hikyaku
         def repeated(prefix, value, suffix, modifier)
           around = ->(node) { Expression.sequence([prefix, node, suffix]) }
           return around.call(value) unless modifier
-          return [:repeat, around.call(value), *modifier] if modifier == [0, 1] || prefix[1].empty? && suffix[1].empty?
+          return Expression.repeat(around.call(value), *modifier) if modifier == [0, 1] || prefix[1].empty? && suffix[1].empty?
           again = Expression.sequence([suffix, prefix, value])
-          [:repeat, around.call(Expression.sequence([value, [:repeat, again, 0, nil]])), modifier.first, 1]
+          Expression.repeat(around.call(Expression.sequence([value, Expression.repeat(again, 0, nil)])), modifier.first, 1)
         end
 
         def refuse(reason) = raise(InvalidMatcher, "URL pattern #{@pattern.inspect} #{reason}")

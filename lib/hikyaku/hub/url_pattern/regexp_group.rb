@@ -49,10 +49,24 @@ module Hikyaku
         def disjunction
           @depth += 1
           refuse("has groups more than #{MAX_DEPTH} deep") if @depth > MAX_DEPTH
-          alternatives = [alternative]
-          alternatives << alternative while skip("|")
+          alternatives = apart { alternative }
           @depth -= 1
           (alternatives.size == 1) ? alternatives.first : [:either, alternatives]
+        end
+
+        # The alternatives, of which two may name their groups the same.
+        def apart
+          names = @names
+          alternatives = []
+          branches = []
+          loop do
+            @names = names.dup
+            alternatives << yield
+            branches << @names
+            break unless skip("|")
+          end
+          @names = names.merge!(*branches)
+          alternatives
         end
 
         def alternative
@@ -115,7 +129,7 @@ module Hikyaku
           bounds = quantifier or return node
           skip("?")
           refuse("has a quantifier after a quantifier") if ["*", "+", "?", "{"].include?(peek)
-          repeated(node, *bounds)
+          Expression.repeat(node, *bounds)
         end
 
         def quantifier
@@ -138,11 +152,6 @@ module Hikyaku
           refuse("has a quantifier whose numbers are in the wrong order") if max && max < min
           refuse("repeats more than #{MAX_COUNT} times") if [min, max.to_i].max > MAX_COUNT
           [min, max]
-        end
-
-        def repeated(node, min, max)
-          return Expression::NOTHING if max == 0
-          (min == 1 && max == 1) ? node : [:repeat, node, min, max]
         end
       end
       private_constant :RegexpGroup
