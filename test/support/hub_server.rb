@@ -1,0 +1,57 @@
+# frozen_string_literal: true
+
+require "puma"
+require "puma/server"
+require "hikyaku/config"
+require "hikyaku/web"
+require_relative "access_tokens"
+require_relative "http_client"
+
+# A hub on a real Puma with real sockets, in this process. Tests with the same settings share one.
+class HubServer
+  # What the shared hubs are unless a test says otherwise. The hub's URL is not the address that it listens on: behind
+  # a proxy it never is.
+  SETTINGS = {
+    listen: "127.0.0.1:0", resource_identifier: AccessTokens::HUB_URL, issuer: AccessTokens::ISSUER,
+    publisher_key: AccessTokens::SECRETS[:publisher], subscriber_key: AccessTokens::SECRETS[:subscriber],
+    anonymous: true, subscriptions: true
+  }.freeze
+
+  @shared = {}
+  class << self
+    # @return [HubServer] stopped when the tests are over
+    def shared(**settings)
+      Minitest.after_run { @shared.each_value(&:stop) } if @shared.empty?
+      @shared[settings] ||= new(**settings)
+    end
+  end
+
+  # @return [Hikyaku::Web]
+  attr_reader :web
+  # @return [Integer]
+  attr_reader :port
+  # @return [HttpClient]
+  attr_reader :client
+
+  # @param wrap [#call, nil] makes the application that Puma gets from the hub's
+  # @param tls [Puma::MiniSSL::Context, nil]
+  # @param settings [Hash] of Hikyaku::Config, beside {SETTINGS}
+  def initialize(wrap: nil, tls: nil, **settings)
+    @web = Hikyaku::Web.new(Hikyaku::Config.new(**SETTINGS.merge(settings).reject { |_, value| value == :absent }))
+    @puma = Puma::Server.new(wrap ? wrap.call(@web) : @web, nil, min_threads: 1, max_threads: 5, environment: "production",
+      supported_http_methods: :any, log_writer: Puma::LogWriter.null, max_keep_alive: 1_000_000, first_data_timeout: 5)
+    tls ? @puma.add_ssl_listener("127.0.0.1", 0, tls) : @puma.add_tcp_listener("127.0.0.1", 0)
+    @port = @puma.connected_ports.first
+    @thread = @puma.run
+    @client = HttpClient.new(@port, tls: !tls.nil?)
+  end
+
+  def hub = @web.hub
+
+  def path = hub.hub_path
+
+  def stop
+    @web.shutdown
+    @puma.stop(true)
+  end
+end
