@@ -29,7 +29,7 @@ module Hikyaku
       # Bytes where the name says so; verdicts are those of one role.
       DEFAULT_LIMITS = {
         max_token_bytes: 16_384, max_token_details: 100, max_token_topics: 100, max_pattern_bytes: 4_096,
-        max_verdict_bytes: 16_777_216
+        max_verdict_bytes: 8_388_608
       }.freeze
 
       # @param env [Hash] the Rack environment

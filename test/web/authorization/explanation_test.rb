@@ -50,6 +50,8 @@ class ExplanationTest < Minitest::Test
       refute_empty failed(explanation)
       assert JSON.generate(explanation)
     end
+    claims_alone = explain("#{encode("{")}.#{token.split(".", 2).last}")
+    assert_equal [%w[header], "user-1"], [failed(claims_alone), claims_alone[:claims]["sub"]]
     too_long = explain("." * 100_000)
     assert_equal [false] + [nil] * 12, too_long[:checks].map { |check| check[:ok] }
     assert_equal [nil, nil], too_long.values_at(:header, :claims)
@@ -65,6 +67,26 @@ class ExplanationTest < Minitest::Test
           false
         end
         assert_equal (accepted ? true : false), hub.explain(one, :publisher)[:valid]
+      end
+    end
+  end
+
+  test "tokens that are damaged anywhere are refused and explained alike, and nothing else happens" do
+    random = Random.new(20_260_101)
+    hubs = [authorization, authorization(legacy: true), authorization(issuer(jwks: jwks(jwk(RSA), jwk(P256), jwk(ED25519.verify_key))))]
+    tokens = [token, token(P256, alg: "ES256"), token(RSA, alg: "RS256"), token(ED25519, alg: "EdDSA"), legacy(PUBLISHER_SECRET, {})]
+    300.times do
+      damaged = tokens.sample(random: random).b
+      random.rand(1..3).times { damaged.setbyte(random.rand(damaged.bytesize), (random.rand < 0.2) ? random.rand(256) : "ABCxyz09-_.".bytes.sample(random: random)) }
+      hubs.each do |hub|
+        accepted = begin
+          !hub.access(damaged, :publisher).nil?
+        rescue Hikyaku::InvalidToken
+          false
+        end
+        explanation = hub.explain(damaged, :publisher)
+        assert_equal accepted, explanation[:valid], damaged
+        refute accepted && !tokens.include?(damaged), damaged
       end
     end
   end

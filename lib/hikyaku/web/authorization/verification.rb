@@ -23,10 +23,10 @@ module Hikyaku
       class Verification
         # In order, each with what it cannot do without.
         CHECKS = {
-          check_size: nil, check_form: :@sized, check_header: :@segments, check_type: :@header,
-          check_algorithm: :@header, check_extensions: :@header, check_claims: :@segments, check_issuer: :@claims,
-          check_signature: :@trusted, check_lifetime: :@claims, check_audience: :@claims, check_identity: :@claims,
-          check_grants: :@claims
+          check_size: [], check_form: %i[@sized], check_header: %i[@segments], check_type: %i[@header],
+          check_algorithm: %i[@header], check_extensions: %i[@header], check_claims: %i[@segments],
+          check_issuer: %i[@claims], check_signature: %i[@header @trusted], check_lifetime: %i[@claims],
+          check_audience: %i[@claims], check_identity: %i[@claims], check_grants: %i[@claims]
         }.freeze
 
         SEGMENTS = /\A([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\z/
@@ -68,8 +68,7 @@ module Hikyaku
         # @param check [Symbol] a key of {CHECKS}
         # @return [Boolean] whether what the check needs is there
         def ready?(check)
-          need = CHECKS.fetch(check)
-          need.nil? || !instance_variable_get(need).nil?
+          CHECKS.fetch(check).none? { |need| instance_variable_get(need).nil? }
         end
 
         # Before anything is parsed.
@@ -89,6 +88,7 @@ module Hikyaku
           "It is a JWS in compact serialization."
         end
 
+        # RFC 7515 section 4.
         def check_header
           @header ||= StrictJson.object(@segments[0]) or
             refuse "the header is not a JSON object with each member once"
@@ -122,6 +122,7 @@ module Hikyaku
           "It asks for no extension."
         end
 
+        # RFC 7519 section 4.
         def check_claims
           @claims ||= StrictJson.object(@segments[1]) or
             refuse "the claims are not a JSON object with each member once"
@@ -164,6 +165,7 @@ module Hikyaku
           @expires_at ? "It is within its lifetime." : "It has no expiry, as 0.x allows."
         end
 
+        # RFC 7519 section 4.1.3.
         def check_audience
           return "0.x asks for no audience." if @legacy
           aud = @claims["aud"]
@@ -183,6 +185,7 @@ module Hikyaku
           "Its other claims are well-formed."
         end
 
+        # Mercure draft-08, section "Authorization Details"; Mercure 0.x, sections "Publishers" and "Subscribers".
         def check_grants
           if @legacy
             reading = @rules.legacy_claim.parse(@claims)
