@@ -141,10 +141,13 @@ module Hikyaku
       end
     end
 
+    # Who has a connection got it in the parent.
     def abandon
-      inherited = []
-      @hub.drive { |engine| engine.each_subscriber { |subscriber| inherited << subscriber } }
-      @hub.drive { |engine| inherited.each { |subscriber| engine.unsubscribe(subscriber) } }
+      @hub.drive do |engine|
+        inherited = []
+        engine.each_subscriber { |subscriber| inherited << subscriber if subscriber.connection }
+        inherited.each { |subscriber| engine.unsubscribe(subscriber) }
+      end
     end
 
     def run
