@@ -63,7 +63,7 @@ class AuthorizationDetailsTest < Minitest::Test
   end
 
   test "a matcher that is not valid voids the token" do
-    ["a\u0000", "a\n", "\u001f"].each { |match| assert_match(/not a valid/, void([GOOD.merge("topics" => [{"match" => match}])])) }
+    ["a\u0000", "a\n", "\u001f", "a\u007f", "a\u0085", "a\u200Bb", "\u202Ea"].each { |match| assert_match(/not a valid/, void([GOOD.merge("topics" => [{"match" => match}])])) }
     assert_match(/not a valid urlpattern/, void([GOOD.merge("topics" => [{"match" => "https://a.example/[(", "match_type" => "urlpattern"}])]))
   end
 
