@@ -59,7 +59,7 @@ class PublisherTest < Minitest::Test
 
   test "text in another encoding is sent as UTF-8, bytes without one as they are" do
     serve(ANSWER)
-    publisher.publish("caf\xE9".dup.force_encoding("ISO-8859-1"), "日本".encode("Shift_JIS"))
+    publisher.publish((+"caf\xE9").force_encoding("ISO-8859-1"), "日本".encode("Shift_JIS"))
     publisher.publish("a", "\xE6\x97\xA5".b)
     assert_equal [%w[topic café], %w[data 日本]], @server.requests[0].form
     assert_equal %w[data 日], @server.requests[1].form.last
@@ -70,7 +70,7 @@ class PublisherTest < Minitest::Test
     hub = publisher
     [[], [[]], [nil], [:a], [["a", 1]]].each { |arguments| assert_raises(ArgumentError) { hub.publish(*arguments) } }
     ["", "a b", "a\r\nx: y", "é", "a" * 256].each { |key| assert_raises(ArgumentError) { hub.publish("a", idempotency_key: key) } }
-    assert_raises(Hikyaku::InvalidUpdate) { hub.publish("a", "\xFF".dup.force_encoding("Shift_JIS")) }
+    assert_raises(Hikyaku::InvalidUpdate) { hub.publish("a", (+"\xFF").force_encoding("Shift_JIS")) }
     assert_empty @server.requests
   end
 
@@ -159,8 +159,8 @@ class PublisherTest < Minitest::Test
     end
     assert_raises(Hikyaku::ConfigError) { publisher("https://h/", token: "t", key: "k") }
     assert_raises(Hikyaku::ConfigError) { publisher("https://h/", retry_unknown: :yes) }
-    assert_raises(Hikyaku::ConfigError) { publisher("https://h/", key: "k") }
-    assert_raises(Hikyaku::ConfigError) { publisher("unix:/x.sock", key: "k", issuer: "i") }
+    assert_raises(Hikyaku::ConfigError) { publisher("https://h/", key: "") }
+    assert_raises(Hikyaku::ConfigError) { publisher("https://h/", key: "k", issuer: "") }
   end
 
   test "neither token, key nor query is shown" do
@@ -176,7 +176,53 @@ class PublisherTest < Minitest::Test
     2.times { signer.publish("a") }
     tokens = @server.requests.map { |request| request["authorization"].delete_prefix("Bearer ") }
     assert_equal 1, tokens.uniq.size
-    claims, = JWT.decode(tokens.first, "s" * 32, true, algorithms: ["HS256"])
-    assert_equal ["https://shop.example.com", @server.url], claims.values_at("iss", "aud")
+    assert_equal ["https://shop.example.com", @server.url], claims(tokens.first).values_at("iss", "aud")
   end
+
+  test "issuer and audience are those of a hub that was told neither" do
+    Dir.mktmpdir do |folder|
+      serve(ANSWER, unix: "#{folder}/s")
+      publisher("unix:#{folder}/s", key: "s" * 32).publish("a")
+      publisher("unix:#{folder}/s:/hub?x=1", key: "s" * 32).publish("a")
+      found = @server.requests.map { |request| claims(request["authorization"].delete_prefix("Bearer ")).values_at("iss", "aud") }
+      assert_equal [["hikyaku", "http://localhost/.well-known/mercure"], ["hikyaku", "http://localhost/hub"]], found
+    end
+  end
+
+  test "a refused token that was signed here says with which names" do
+    serve(->(peer) { peer.answer_all(401, "") })
+    error = assert_raises(Hikyaku::Publisher::Refused) { publisher(key: "s" * 32, issuer: "shop").publish("a") }
+    assert_match(/issuer "shop" and audience "#{Regexp.escape(@server.url)}"/, error.message)
+    error = assert_raises(Hikyaku::Publisher::Refused) { publisher(token: "t").publish("a") }
+    refute_match(/issuer/, error.message)
+  end
+
+  test "streams of a subject are closed, at this hub or at one in this process" do
+    serve(->(peer) { peer.answer_all(200, '{"subject":"x","disconnected":3}', "content-type" => "application/json") }, path: "/hub?x=1")
+    remote = publisher(token: "t")
+    assert_equal 3, remote.disconnect(subject: "urn:user:é/?%")
+    assert_equal 3, remote.disconnect(subject: "a", revoke: true)
+    assert_equal [["DELETE", "/hub/subscribers/urn%3Auser%3A%C3%A9%2F%3F%25", "Bearer t"], ["DELETE", "/hub/subscribers/a?revoke=1", "Bearer t"]],
+      @server.requests.map { |request| [request.verb, request.target, request["authorization"]] }
+    hub = Struct.new(:seen) do
+      def publish(update) = nil
+
+      def disconnect(subject:, revoke:) = self.seen = [subject, revoke]
+    end.new
+    publisher(hub).disconnect(subject: "a")
+    assert_equal ["a", false], hub.seen
+    assert_raises(ArgumentError) { remote.disconnect(subject: "") }
+  end
+
+  test "a hub that does not know how to disconnect says so" do
+    ['{"detail":"no"}', "[]", "#id", '{"disconnected":"3"}'].each do |body|
+      serve(->(peer) { peer.answer_all(200, body, "content-type" => "application/json") })
+      assert_raises(Hikyaku::Publisher::Refused, body) { publisher.disconnect(subject: "a") }
+      teardown
+    end
+  end
+
+  private
+
+  def claims(token) = JWT.decode(token, "s" * 32, true, algorithms: ["HS256"]).first
 end

@@ -25,15 +25,17 @@ module Hikyaku
   class Publisher
     # What a header field can carry, and what no proxy changes.
     IDEMPOTENCY_KEY = /\A[\x21-\x7e]{1,255}\z/
+    private_constant :IDEMPOTENCY_KEY
 
     # @param target [String, URI, #publish] `http(s)://HOST/PATH`, `unix:SOCKET`, `unix:SOCKET:/PATH` (without a path
     #   it is /.well-known/mercure), or a Hub
     # @param token [String, #call, nil] the access token, or what gives one: it is asked again before the token
     #   expires and after the hub refused it
-    # @param key [String, OpenSSL::PKey::PKey, nil] in place of a token: the secret or private key (also as PEM text)
-    #   with which tokens are signed here
-    # @param issuer [String, nil] with `key`: `iss`, the name under which the hub knows the key
-    # @param audience [String, nil] with `key`: `aud`, the hub's resource identifier; the target if that is a URL
+    # @param key [String, OpenSSL::PKey::PKey, nil] in place of a token: the secret or private key (also as PEM text, or
+    #   `file:PATH`) with which tokens are signed here
+    # @param issuer [String] with `key`: `iss`, the name under which the hub knows the key
+    # @param audience [String, nil] with `key`: `aud`, the hub's resource identifier; the target's URL when nil (of a
+    #   Unix socket, http://localhost and the path), as it is for a hub that was not told otherwise
     # @param alg [String, nil] with `key`: the algorithm; HS256 for a secret
     # @param kid [String, nil] with `key`: the key's id
     # @param subject [String, nil] with `key`: `sub`; the issuer when nil
@@ -51,26 +53,21 @@ module Hikyaku
     # @param ca_file [String, nil] certificates to trust in place of the system's
     # @param insecure [Boolean] allows a token to travel over plain HTTP to another machine
     # @raise [ConfigError] the settings do not fit together
-    def initialize(target, token: nil, key: nil, issuer: nil, audience: nil, alg: nil, kid: nil, subject: nil, lifetime: 300,
+    def initialize(target, token: nil, key: nil, issuer: "hikyaku", audience: nil, alg: nil, kid: nil, subject: nil, lifetime: 300,
       legacy: false, open_timeout: 5, read_timeout: 10, write_timeout: 10, keep_alive: 4, pool_size: 5, retries: 2, retry_within: 15,
       retry_unknown: :auto, ca_file: nil, insecure: false)
       raise ConfigError, "give token or key, not both" if token && key
       unless [:auto, true, false].include?(retry_unknown)
         raise ConfigError, "retry_unknown must be :auto, true or false, not #{retry_unknown.inspect}"
       end
-      if target.respond_to?(:publish)
-        @hub = local(target)
-        return
-      end
+      @hub = local(target) and return if target.respond_to?(:publish)
+
       endpoint = Endpoint.new(target, open_timeout: open_timeout, read_timeout: read_timeout, write_timeout: write_timeout, ca_file: ca_file)
-      if key
-        token = mint(endpoint, key: key, issuer: issuer, audience: audience, alg: alg, kid: kid, subject: subject,
-          lifetime: lifetime, legacy: legacy)
-      end
-      tokens = TokenSource.new(token)
-      endpoint.confidential! if tokens.any? && !insecure
+      endpoint.confidential! if (token || key) && !insecure
+      mint = key && mint(endpoint, key: key, issuer: issuer, audience: audience, alg: alg, kid: kid, subject: subject,
+        lifetime: lifetime, legacy: legacy)
       pool = Pool.new(size: pool_size, keep_alive: keep_alive) { endpoint.connection }
-      @hub = RemoteHub.new(endpoint, tokens: tokens, pool: pool, retry_unknown: retry_unknown,
+      @hub = RemoteHub.new(endpoint, tokens: TokenSource.new(mint || token), pool: pool, retry_unknown: retry_unknown, hint: mint&.hint,
         retries: -> { Retries.new(limit: retries, within: retry_within) })
     end
 
@@ -101,6 +98,18 @@ module Hikyaku
       @hub.publish(fields, idempotency_key)
     end
 
+    # Closes all streams of a subject. Hubs other than Hikyaku's do not know this.
+    #
+    # @param subject [String] the `sub` of its tokens
+    # @param revoke [Boolean] also refuse the tokens that it got before now
+    # @return [Integer] how many streams are closed
+    # @raise [Unreachable, Refused, OutcomeUnknown] see {#publish}
+    # @raise [ArgumentError] no subject
+    def disconnect(subject:, revoke: false)
+      raise ArgumentError, "name the subject whose streams are to be closed" if subject.to_s.empty?
+      @hub.disconnect(utf8(subject), revoke)
+    end
+
     # Closes the connections that are kept. Publishing afterwards opens new ones.
     #
     # @return [void]
@@ -121,8 +130,7 @@ module Hikyaku
 
     def mint(endpoint, audience:, **settings)
       require_relative "publisher/token_mint"
-      audience ||= endpoint.uri.to_s unless endpoint.unix_path
-      TokenMint.new(audience: audience, **settings).method(:call)
+      TokenMint.new(audience: audience || endpoint.audience, **settings)
     end
 
     def list(topics)

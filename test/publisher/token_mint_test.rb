@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "hikyaku/publisher/token_mint"
+require "tmpdir"
 
 class PublisherTokenMintTest < Minitest::Test
   M = Hikyaku::Publisher::TokenMint
@@ -64,6 +65,20 @@ class PublisherTokenMintTest < Minitest::Test
     assert_equal "EdDSA", decode(mint(key: signing).call, signing.verify_key, "EdDSA").last["alg"]
     assert_equal "HS512", decode(mint(alg: "HS512").call, SECRET, "HS512").last["alg"]
     assert_equal "PS256", decode(mint(key: rsa, alg: "PS256").call, rsa.public_key, "PS256").last["alg"]
+  end
+
+  test "the key may stand in a file, and a PEM text in one line" do
+    rsa = OpenSSL::PKey::RSA.new(2048)
+    Dir.mktmpdir do |folder|
+      File.write("#{folder}/secret", "#{SECRET}\n")
+      File.write("#{folder}/key.pem", rsa.private_to_pem)
+      assert decode(mint(key: "file:#{folder}/secret").call)
+      ["file:#{folder}/key.pem", "file://#{folder}/key.pem", rsa.private_to_pem.gsub("\n", "\\n")].each do |key|
+        assert decode(mint(key: key).call, rsa.public_key, "RS256")
+      end
+      error = assert_raises(Hikyaku::ConfigError) { mint(key: "file:#{folder}/none") }
+      assert_match(/cannot be read/, error.message)
+    end
   end
 
   test "settings that cannot sign are refused at once, without showing the key" do

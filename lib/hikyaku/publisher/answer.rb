@@ -37,11 +37,20 @@ module Hikyaku
       # @return [String, nil] the event id; nil when the hub did not say
       def event_id = @body.chomp.then { |id| id.empty? ? nil : id }
 
+      # @return [Integer, nil] how many streams were closed; nil when this is no such answer
+      def disconnected
+        count = document["disconnected"] if @status == 200
+        count if count.is_a?(Integer)
+      end
+
       # @param endpoint [Endpoint]
+      # @param hint [String, nil] what else to say of a token that was refused
       # @return [Failure] to be raised
-      def failure(endpoint)
+      def failure(endpoint, hint: nil)
         kind = who_knows? ? OutcomeUnknown : Refused
-        kind.new(sentence(endpoint), status: @status, problem: problem, retry_after: @retry_after)
+        message = sentence(endpoint)
+        message += "; #{hint}" if hint && @status == 401
+        kind.new(message, status: @status, problem: problem, retry_after: @retry_after)
       end
 
       private
@@ -55,7 +64,9 @@ module Hikyaku
       def who_knows? = @status >= 500 && !NOTHING_DONE.include?(@status)
 
       # Mercure draft-08, section "Error Responses"; RFC 9457.
-      def problem
+      def problem = success? ? {} : document
+
+      def document
         return {} unless @whole && @type.match?(/[\/+]json\z/)
         parsed = JSON.parse(@body)
         parsed.is_a?(Hash) ? parsed : {}
@@ -67,7 +78,7 @@ module Hikyaku
         return "#{endpoint} answered #{@status}: the update may have been published or not" if who_knows?
         why = problem["detail"] || problem["title"]
         case @status
-        when 200..299 then "#{endpoint} answered #{@status} with something that is no event id: is this the hub's URL?"
+        when 200..299 then "#{endpoint} answered #{@status} with something that is not a hub's answer: is this the hub's URL?"
         when 300..399 then "#{endpoint} answered #{@status} and leads to #{@location.inspect}: publish there if you trust it"
         else "#{endpoint} refused the update with #{@status}#{": #{why}" if why.is_a?(String)}"
         end

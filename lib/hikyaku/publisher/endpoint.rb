@@ -93,11 +93,16 @@ module Hikyaku
         raise ConfigError, "#{self} is not encrypted and would show the token to the network: use https, or say insecure: true"
       end
 
+      # What tokens for this hub are made for, unless it was told another resource identifier.
+      #
+      # @return [String]
+      def audience = "#{@uri.scheme}://#{host}#{@uri.path}"
+
       # @return [String] the `Host` field
       def host = (@uri.port == @uri.default_port) ? @uri.host : "#{@uri.host}:#{@uri.port}"
 
       # @return [String] for messages: without the query, in which old clients carry tokens
-      def to_s = @unix_path ? "unix:#{@unix_path}:#{@uri.path}" : "#{@uri.scheme}://#{host}#{@uri.path}"
+      def to_s = @unix_path ? "unix:#{@unix_path}:#{@uri.path}" : audience
 
       # @return [String]
       def inspect = "#<#{self.class.name} #{self}>"

@@ -21,6 +21,11 @@ module Hikyaku
         idempotency_key ? @hub.publish(update, idempotency_key: idempotency_key) : @hub.publish(update)
       end
 
+      # @param subject [String]
+      # @param revoke [Boolean]
+      # @return [Integer]
+      def disconnect(subject, revoke) = @hub.disconnect(subject: subject, revoke: revoke)
+
       # @return [void]
       def close
       end

@@ -20,7 +20,7 @@ module Hikyaku
       MAX_ANSWER_BYTES = 65_536
       HEADERS = {
         "content-type" => "application/x-www-form-urlencoded",
-        "accept" => "text/plain, application/problem+json",
+        "accept" => "text/plain, application/problem+json, */*;q=0.1",
         "accept-encoding" => "identity",
         "user-agent" => "hikyaku/#{VERSION}"
       }.freeze
@@ -33,12 +33,14 @@ module Hikyaku
       # @param pool [Pool]
       # @param retry_unknown [Symbol, Boolean] :auto, true or false
       # @param retries [#call] gives a new Retries for each publish
-      def initialize(endpoint, tokens:, pool:, retry_unknown:, retries:)
+      # @param hint [String, nil] what else to say of a token that was refused
+      def initialize(endpoint, tokens:, pool:, retry_unknown:, retries:, hint: nil)
         @endpoint = endpoint
         @tokens = tokens
         @pool = pool
         @retry_unknown = retry_unknown
         @retries = retries
+        @hint = hint
         @marker = nil
       end
 
@@ -52,8 +54,23 @@ module Hikyaku
         attempts = Attempts.new(tokens: @tokens, retries: @retries.call) { may_repeat? }
         attempts.run do |token, doubtful|
           answer = exchange(request(body, key, token, doubtful))
-          raise answer.failure(@endpoint) unless answer.success?
+          raise answer.failure(@endpoint, hint: @hint) unless answer.success?
           answer.event_id || fields[:id]
+        end
+      end
+
+      # `DELETE {hub path}/subscribers/{subject}`, which Hikyaku's hub alone knows. Repeated where a publish is not: what
+      # is closed stays closed.
+      #
+      # @param subject [String]
+      # @param revoke [Boolean]
+      # @return [Integer]
+      # @raise [Failure]
+      def disconnect(subject, revoke)
+        target = "#{@endpoint.uri.path}/subscribers/#{escape(subject)}#{"?revoke=1" if revoke}"
+        Attempts.new(tokens: @tokens, retries: @retries.call) { true }.run do |token|
+          answer = exchange(authorized(Net::HTTP::Delete.new(target, HEADERS.slice("user-agent")), token))
+          answer.disconnected || raise(answer.failure(@endpoint, hint: @hint))
         end
       end
 
@@ -70,13 +87,17 @@ module Hikyaku
       def may_repeat? = (@retry_unknown == :auto) ? !@marker.nil? : @retry_unknown
 
       def request(body, key, token, doubtful)
-        request = Net::HTTP::Post.new(@endpoint.request_target, HEADERS)
-        request["host"] = @endpoint.host
+        request = authorized(Net::HTTP::Post.new(@endpoint.request_target, HEADERS), token)
         request["idempotency-key"] = key
-        request["authorization"] = "Bearer #{token}" if token
         # So that a hub that was restarted in between, and has forgotten the key, does not publish a second time.
         request[Answer::MARKER] = @marker if doubtful && @marker
         request.body = body
+        request
+      end
+
+      def authorized(request, token)
+        request["host"] = @endpoint.host
+        request["authorization"] = "Bearer #{token}" if token
         request
       end
 
@@ -87,7 +108,7 @@ module Hikyaku
         remember(connection, response)
         Answer.new(response, body, whole: whole)
       rescue *Endpoint::NETWORK_ERRORS => error
-        raise OutcomeUnknown, "#{@endpoint} gave no whole answer after the update was sent (#{error.class}): it may have been published or not"
+        raise OutcomeUnknown, "#{@endpoint} gave no whole answer (#{error.class}) after the update was sent: it may have been published or not"
       ensure
         whole ? @pool.give_back(connection) : connection&.discard
       end
@@ -123,6 +144,9 @@ module Hikyaku
         # Not what a gateway answers in the hub's place.
         @marker = response[Answer::MARKER] if response.is_a?(Net::HTTPSuccess)
       end
+
+      # RFC 3986 section 2.3: everything but unreserved characters.
+      def escape(text) = text.b.gsub(/[^A-Za-z0-9._~-]/n) { |byte| format("%%%02X", byte.ord) }
 
       def form(fields)
         pairs = fields[:topics].map { |topic| ["topic", topic] }

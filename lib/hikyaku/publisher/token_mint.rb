@@ -18,7 +18,8 @@ module Hikyaku
       CURVES = {"prime256v1" => "ES256", "secp384r1" => "ES384", "secp521r1" => "ES512"}.freeze
       private_constant :DETAIL_TYPE, :CURVES
 
-      # @param key [String, OpenSSL::PKey::PKey, Ed25519::SigningKey] a secret, or a private key (also as PEM text)
+      # @param key [String, OpenSSL::PKey::PKey, Ed25519::SigningKey] a secret, or a private key (also as PEM text), or
+      #   `file:PATH` of either
       # @param issuer [String, nil] `iss`: by it the hub finds the key that verifies
       # @param audience [String, nil] `aud`: the hub's resource identifier
       # @param alg [String, nil] the signature algorithm; by the kind of key when nil, HS256 for a secret
@@ -30,7 +31,7 @@ module Hikyaku
       # @raise [ConfigError] a setting is missing or the key cannot be used; never shows the key
       def initialize(key:, issuer:, audience:, alg: nil, kid: nil, subject: nil, lifetime: 300, legacy: false,
         clock: -> { Process.clock_gettime(Process::CLOCK_REALTIME) })
-        raise ConfigError, "key is empty" if key.is_a?(String) && key.empty?
+        key = read(key) if key.is_a?(String)
         raise ConfigError, "alg none signs nothing: no hub accepts it" if alg.to_s.casecmp?("none")
         raise ConfigError, "lifetime must be a positive number of seconds" unless lifetime.is_a?(Numeric) && lifetime.positive?
         require_names(issuer, audience) unless legacy
@@ -52,6 +53,9 @@ module Hikyaku
         JWT.encode(claims, @key, @alg, @header)
       end
 
+      # @return [String] what to look at when the hub refuses the tokens
+      def hint = "the token is signed here for issuer #{@claims[:iss].inspect} and audience #{@claims[:aud].inspect}: does the hub know both, and the key?"
+
       # @return [String] without the key
       def inspect = "#<#{self.class.name} #{@alg} #{@claims[:iss].inspect}>"
 
@@ -67,8 +71,19 @@ module Hikyaku
         {authorization_details: [detail], mercure: legacy ? {publish: ["*"]} : nil}
       end
 
+      def read(key)
+        key = File.binread(key.delete_prefix("file:").delete_prefix("//")).chomp if key.start_with?("file:")
+        raise ConfigError, "key is empty" if key.empty?
+        key
+      rescue SystemCallError => error
+        raise ConfigError, "the file of the key cannot be read (#{error.class})"
+      end
+
+      # Variables often hold the line ends of a PEM text as "\\n". A password is never asked for at the terminal.
+      def private_key(pem) = OpenSSL::PKey.read(pem.include?("\n") ? pem : pem.gsub("\\n", "\n"), "")
+
       def signing_key(key)
-        key = OpenSSL::PKey.read(key) if key.is_a?(String) && key.start_with?("-----BEGIN ")
+        key = private_key(key) if key.is_a?(String) && key.start_with?("-----BEGIN ")
         case key
         when String then [key, "HS256"]
         when OpenSSL::PKey::RSA then [key, "RS256"]
