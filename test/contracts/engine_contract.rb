@@ -301,6 +301,35 @@ module EngineContract
         assert_operator rest.size, :>, 0
       end
 
+      test "a reader that asked for all that is retained begins where the history begins when it is served" do
+        @engine = new_engine(history: 10_000)
+        20.times { |i| publish("/a", i.to_s * 10) }
+        everything = subscribe(exact("/a"), last_event_id: "earliest")
+        lost = subscribe(exact("/a"), last_event_id: "urn:unknown")
+        5.times { |i| publish("/a", "later #{i}") }
+        data = received(everything)
+        assert_equal "later 4", data.last
+        assert_empty everything.connection.events.map { |event| event[1] }.compact, "nothing is missing of what it asked for"
+        assert_equal [%w[gap unknown]], lost.connection.events.filter_map { |event| JSON.parse(event[2]).values_at("type", "reason") if event[1] }
+        assert_equal data, lost.connection.data.drop(1)
+      end
+
+      test "a gap is told behind what is already on its way, however little of that was written" do
+        @engine = new_engine(history: 10_000)
+        reader = subscribe(exact("/a"), room: 0)
+        publish("/a", "first")
+        drain
+        2.times do |round|
+          100.times { |i| publish("/a", i.to_s * 10) }
+          reader.connection.room = (round == 0) ? 25 : nil
+          @engine.writable(reader)
+          drain
+        end
+        gaps = reader.connection.events.select { |event| event[1] == "mercure" }
+        assert_equal %w[overrun overrun], gaps.map { |event| JSON.parse(event[2])["reason"] }
+        assert reader.connection.received.start_with?("event: mercure\nid: #{gaps.first.first}\ndata: {")
+      end
+
       test "a reader that the history has passed is closed where the policy says so" do
         @engine = new_engine(history: 10_000, gap_policy: ->(matcher) { (matcher.pattern == "/a") ? :close : :gap })
         closed, moved = subscribe(exact("/a"), room: 0), subscribe(exact("/b"), room: 0)

@@ -368,7 +368,9 @@ module Hikyaku
 
       def place(subscriber, last_event_id)
         subscriber.cursor, subscriber.last_event_id = resolve(last_event_id, subscriber.grant)
-        if subscriber.last_event_id == "earliest" && !["", "earliest"].include?(last_event_id)
+        return unless subscriber.last_event_id == "earliest"
+        subscriber.began_at = subscriber.cursor
+        unless ["", "earliest"].include?(last_event_id)
           subscriber.control = Gap.event(id: @cipher.seal(subscriber.cursor), after: last_event_id, reason: "unknown")
         end
       end
@@ -508,7 +510,8 @@ module Hikyaku
         end
       end
 
-      # Tells a reader that the ring has passed it, and moves it on or closes it.
+      # Tells a reader that the ring has passed it, and moves it on or closes it. Who has asked for all that is retained and
+      # has got nothing yet begins where the ring begins now: it misses nothing of what it asked for.
       #
       # @return [Boolean] whether it is to be closed
       def overrun!(subscriber)
@@ -517,13 +520,18 @@ module Hikyaku
         lost = subscriber.subscriptions.select { |subscription| lost?(subscription.feed, subscriber.cursor, oldest) }
         return false if lost.empty?
         matchers = lost.map(&:matcher)
+        if subscriber.cursor == subscriber.began_at
+          subscriber.cursor = subscriber.began_at = oldest - 1
+          return false
+        end
         if @gap_policy && matchers.any? { |matcher| @gap_policy.call(matcher) == :close }
           close(subscriber, :overrun)
           return true
         end
         id = @cipher.seal(oldest - 1)
         gap = Gap.event(id: id, after: @cipher.seal(subscriber.cursor), reason: "overrun", matchers: matchers)
-        subscriber.control = subscriber.control ? gap + subscriber.control : gap
+        # Behind what is pending: that may be the rest of something of which a part was written.
+        subscriber.control = subscriber.control ? subscriber.control + gap : gap
         subscriber.cursor = oldest - 1
         false
       end

@@ -21,6 +21,8 @@ module Hikyaku
       attr_accessor :cursor
       # @return [Integer] bytes already sent of the event after the cursor
       attr_accessor :offset
+      # @return [Integer, nil] the cursor that it began with, if that was the oldest there was
+      attr_accessor :began_at
       # @return [String, nil] bytes for it alone (a heartbeat, a gap) that go out at the next event boundary
       attr_accessor :control
       # @return [Boolean] its socket is full
@@ -57,7 +59,7 @@ module Hikyaku
         @blocked = @ready = @closed = @idle = false
         @feed = nil
         @active_at = 0.0
-        @closing = @connection = @last_event_id = @id = nil
+        @closing = @connection = @last_event_id = @began_at = @id = nil
         @taken = @taken_to = @partial_at = @beat_slot = @deadline_slot = @deadline_reason = nil
         @taken_count = 0
       end
