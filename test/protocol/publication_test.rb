@@ -44,7 +44,7 @@ class Protocol::PublicationTest < Protocol::Test
     publish(canonical, "canonical")
     publish(third, "third")
     assert_equal [%w[one canonical], %w[one], %w[one third], %w[one canonical third]],
-      streams.zip([canonical, other, third, canonical]).map { |stream, topic| received(stream, topic) }.map { |all| all.reject { |data| data.start_with?("mark") } }
+      streams.zip([canonical, other, third, canonical]).map { |stream, topic| received(stream, topic) }
   end
 
   test "the same topic twice is no two updates (Publication, topic)" do
