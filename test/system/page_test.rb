@@ -112,11 +112,20 @@ class PageTest < Minitest::Test
     publish(page, "https://example.com/other", "not for this page")
     publish(page, BOOK, "last")
     assert_equal ["{\n  \"stock\": 3\n}", "plain", "last"], wait_for_events(page, 3)
+    assert_equal [['"stock"'], ["3"]], [page.texts("#events .json-key"), page.texts("#events .json-number")]
     page.until { page.texts("#events .latency").all? { |text| text.match?(/\A[\d.]+ ms\z/) } }
     assert_equal [BOOK, "https://example.com/authors/7", BOOK], page.texts("#events .source").reverse
     assert_includes page.texts("#events .type"), "note"
     assert_includes page.texts("#events .id"), "urn:example:7"
     assert_match(/\A3 events · latency [\d.]+ ms median/, page.text("#events-summary"))
+  end
+
+  test "a topic in the way of Mercure 0.x is understood where the hub understands it" do
+    page = open_page
+    subscribe(page, ["uri_template", "https://example.com/old/{id}"])
+    publish(page, "https://example.com/old/1", "as ever")
+    assert_equal ["as ever"], wait_for_events(page, 1)
+    page.until { page.text("#subscriptions tbody").include?("https://example.com/old/{id}") }
   end
 
   test "what others publish is shown too, without a latency, and never as markup" do

@@ -62,17 +62,18 @@ export class House {
     return fetch(subscribeUrl(pairs, cursor), request);
   }
 
-  #receive({type, data}) {
+  // Only the hub publishes to these topics. Subscriptions of 0.x clients are told as plain messages, and "Subscription".
+  #receive({data}) {
     let document;
     try {
       document = JSON.parse(data);
     } catch {
       return;
     }
-    if (type === "message") this.onFigures(document);
-    else if (document.type === "subscription") this.onSubscription(document);
+    if (/^subscription$/i.test(document.type)) this.onSubscription(document);
     // The table may have missed something: begin again with the whole of it.
-    else if (document.type === "gap" && document.reason !== "unknown") this.stream.start();
+    else if (document.type === "gap") document.reason !== "unknown" && this.stream.start();
+    else this.onFigures(document);
   }
 }
 
