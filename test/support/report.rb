@@ -23,8 +23,31 @@ module Report
     end
   end
 
+  # What bin/test asks of a test process that does not end: which test it is in, and where every thread stands.
+  Signal.trap("USR2") do
+    text = Thread.list.map { |thread| "#{thread.inspect}\n#{thread.backtrace&.map { |line| "    #{line}" }&.join("\n")}\n" }.join("\n")
+    $stderr.write("\nstill running: #{@running}\n\n#{text}\n")
+  end
+
+  class << self
+    attr_accessor :running
+  end
+
+  # Remembers the test that runs.
+  module Named
+    def before_setup
+      Report.running = location_name
+      super
+    end
+
+    private
+
+    def location_name = "#{self.class}##{name}"
+  end
+
   def self.minitest_plugin_init(options)
     Minitest.reporter << Reporter.new(options[:io], options)
   end
 end
 Minitest.extensions << Report
+Minitest::Test.prepend(Report::Named)

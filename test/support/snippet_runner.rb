@@ -66,7 +66,7 @@ class SnippetRunner
     end
   end
 
-# Where the command line looks for the hub unless it is told.
+  # Where the command line looks for the hub unless it is told.
   def environment = {"HIKYAKU_LISTEN" => "127.0.0.1:#{@ports[HUB]}"}
 
   # A reader sits in the clone; the test's hub and Rack server are on ports of their own.

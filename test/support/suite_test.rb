@@ -44,10 +44,17 @@ class SuiteTest < Minitest::Test
 
   test "where nothing may be skipped, a skip is a failure" do
     %w[CI HIKYAKU_NO_SKIP].each do |name|
-      passed, out = run_tests("test(%(needs it)) { skip %(no moon) }", name => "1")
+      passed, out = run_tests("test(%(needs it)) { skip %(no moon) }", {name => "1"})
       refute passed, name
       assert_match(/nothing may be skipped: no moon/, out)
     end
+  end
+
+  test "a test that hangs is stopped, and it is said which and where" do
+    passed, out = run_tests("test(%(hangs)) { sleep }", limit: 2)
+    refute passed
+    assert_match(/still running: SampleTest#test_hangs\n.*sample_test.rb:3:in `sleep'/m, out)
+    assert_match(/^files +FAILED .*stopped after 0 minutes/, out)
   end
 
   test "the second command of a part runs only if the first did well" do
@@ -74,19 +81,19 @@ class SuiteTest < Minitest::Test
 
   private
 
-  def run_tests(body, env = {})
+  def run_tests(body, env = {}, limit: 60)
     Dir.mktmpdir do |folder|
       file = File.join(folder, "sample_test.rb")
       File.write(file, "require %(test_helper)\nclass SampleTest < Minitest::Test\n#{body}\nend\n")
       part = Suite::Parts.process("files", [file])
       part.commands.first.unshift({"CI" => nil, "HIKYAKU_NO_SKIP" => nil}.merge(env))
-      run_parts(part)
+      run_parts(part, limit: limit)
     end
   end
 
-  def run_parts(*parts)
+  def run_parts(*parts, limit: 60)
     out = StringIO.new
-    passed = Dir.chdir(File.expand_path("../..", __dir__)) { Suite::Runner.new(parts, out: out).run }
+    passed = Dir.chdir(File.expand_path("../..", __dir__)) { Suite::Runner.new(parts, out: out, limit: limit).run }
     [passed, out.string]
   end
 

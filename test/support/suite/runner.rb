@@ -8,7 +8,7 @@ module Suite
   # Runs parts in processes of their own, as many at once as there are processors, keeps their output
   # apart, and ends with a table.
   class Runner
-    LIMIT = 15 * 60 # seconds for one part: a test that hangs must not hang everything
+    LIMIT = 10 * 60 # seconds for one part: a test that hangs must not hang everything
     ROW = "%-14<part>s %-8<result>s %7<tests>s %8<skipped>s %9<time>s  %<remark>s"
     STILL = 30 # seconds between signs of life
 
@@ -16,9 +16,10 @@ module Suite
     private_constant :Result
 
     # @param parts [Array<Part>]
-    def initialize(parts, out: $stdout, jobs: Integer(ENV.fetch("HIKYAKU_TEST_JOBS", Etc.nprocessors)).clamp(1, 4))
+    def initialize(parts, out: $stdout, jobs: Integer(ENV.fetch("HIKYAKU_TEST_JOBS", Etc.nprocessors)).clamp(1, 4), limit: LIMIT)
       @parts = parts
       @out = out
+      @limit = limit
       @jobs = [jobs, parts.size].min
       @results = []
       @lock = Mutex.new
@@ -61,14 +62,15 @@ module Suite
       said = began
       remark = nil
       passed = part.commands.all? do |command|
-        env, command = command.first.is_a?(Hash) ? [command.first, command.drop(1)] : [{}, command]
-        pid = Process.spawn(env.merge("HIKYAKU_TEST_REPORT" => report_path), *command,
+        env, words = command.first.is_a?(Hash) ? [command.first, command.drop(1)] : [{}, command]
+        pid = Process.spawn(env.merge("HIKYAKU_TEST_REPORT" => report_path), *words,
           in: File::NULL, pgroup: true, **streams(output))
         @lock.synchronize { @running[part] = pid }
         until (status = Process.wait2(pid, Process::WNOHANG)&.last)
           sleep 0.05
-          if now - began > LIMIT
-            remark = "stopped after #{LIMIT / 60} minutes"
+          if remark.nil? && now - began > @limit
+            remark = "stopped after #{@limit / 60} minutes"
+            explain(pid) if part.tests && command.equal?(part.commands.last)
             stop(pid)
           elsif now - said > STILL
             said = now
@@ -95,6 +97,14 @@ module Suite
       end
       Result.new(part: part, passed: passed, seconds: seconds, tests: report[:tests],
         skipped: report.fetch(:skipped, []), remark: remark)
+    end
+
+    # A test process says then where it hangs (test/support/report.rb).
+    def explain(pid)
+      Process.kill(:USR2, pid)
+      sleep 1
+    rescue Errno::ESRCH
+      nil
     end
 
     def stop(pid)
