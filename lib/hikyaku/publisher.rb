@@ -60,15 +60,17 @@ module Hikyaku
       unless [:auto, true, false].include?(retry_unknown)
         raise ConfigError, "retry_unknown must be :auto, true or false, not #{retry_unknown.inspect}"
       end
-      @hub = local(target) and return if target.respond_to?(:publish)
-
-      endpoint = Endpoint.new(target, open_timeout: open_timeout, read_timeout: read_timeout, write_timeout: write_timeout, ca_file: ca_file)
-      endpoint.confidential! if (token || key) && !insecure
-      mint = key && mint(endpoint, key: key, issuer: issuer, audience: audience, alg: alg, kid: kid, subject: subject,
-        lifetime: lifetime, legacy: legacy)
-      pool = Pool.new(size: pool_size, keep_alive: keep_alive) { endpoint.connection }
-      @hub = RemoteHub.new(endpoint, tokens: TokenSource.new(mint || token), pool: pool, retry_unknown: retry_unknown, hint: mint&.hint,
-        retries: -> { Retries.new(limit: retries, within: retry_within) })
+      if target.respond_to?(:publish)
+        @hub = local(target)
+      else
+        endpoint = Endpoint.new(target, open_timeout: open_timeout, read_timeout: read_timeout, write_timeout: write_timeout, ca_file: ca_file)
+        endpoint.confidential! if (token || key) && !insecure
+        mint = key && mint(endpoint, key: key, issuer: issuer, audience: audience, alg: alg, kid: kid, subject: subject,
+          lifetime: lifetime, legacy: legacy)
+        pool = Pool.new(size: pool_size, keep_alive: keep_alive) { endpoint.connection }
+        @hub = RemoteHub.new(endpoint, tokens: TokenSource.new(mint || token), pool: pool, retry_unknown: retry_unknown, hint: mint&.hint,
+          retries: -> { Retries.new(limit: retries, within: retry_within) })
+      end
     end
 
     # Publishes an update, and returns when the hub has it.
