@@ -3,6 +3,7 @@
 require "ferrum"
 require "json"
 require "uri"
+require_relative "availability"
 
 # A headless Chromium for tests: a fresh profile (Ferrum's), no background traffic; records what a page asks for and
 # complains of.
@@ -24,11 +25,6 @@ class TestBrowser
 
   # Gives the block at most this many seconds, because a loaded machine is slow; it returns as soon as it can.
   PATIENCE = 20
-
-  def self.executable
-    [ENV["HIKYAKU_CHROMIUM"], "/usr/lib/chromium/chromium", "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"]
-      .compact.find { |path| File.executable?(path) }
-  end
 
   # One page of the browser, with what it logged and asked for.
   class Page
@@ -98,7 +94,7 @@ class TestBrowser
 
   def initialize
     @browser = Ferrum::Browser.new(
-      browser_path: TestBrowser.executable, headless: true, timeout: PATIENCE, process_timeout: 40, window_size: DESKTOP,
+      browser_path: Availability.path_of("chromium"), headless: true, timeout: PATIENCE, process_timeout: 40, window_size: DESKTOP,
       browser_options: SWITCHES.merge("host-resolver-rules" => "MAP #{NAME} 127.0.0.1")
     )
   end

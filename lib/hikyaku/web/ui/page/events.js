@@ -8,6 +8,7 @@ import {dataBlock} from "./json.js";
 const MOST = 500;
 const MOST_CHARACTERS = 8_000_000;
 const DRAW_EVERY = 50;
+const AT_ONCE = 50;
 const TELL_EVERY = 4000;
 
 export class EventList {
@@ -19,6 +20,7 @@ export class EventList {
   #latencies = [];
   #drawing = null;
   #pace = DRAW_EVERY;
+  #undrawn = 0;
   #held = false;
 
   // list: the <ol>; summary: what is counted, in words; live: read out by screen readers; onCursor(id): an id was picked
@@ -56,7 +58,7 @@ export class EventList {
     this.#waiting = [];
     this.#shown = [];
     this.#latencies = [];
-    this.#characters = this.#total = this.#told = 0;
+    this.#characters = this.#total = this.#told = this.#undrawn = 0;
     this.list.replaceChildren();
     this.#draw();
   }
@@ -69,7 +71,10 @@ export class EventList {
 
   #queue(item) {
     this.#waiting.push(item);
-    if (this.#waiting.length > MOST) this.#waiting.shift();
+    if (this.#waiting.length > MOST) {
+      this.#waiting.shift();
+      this.#undrawn += 1;
+    }
     this.#later();
   }
 
@@ -87,7 +92,11 @@ export class EventList {
     this.#drawing = null;
     const began = performance.now();
     if (!this.#held) {
-      const fresh = this.#waiting.splice(0);
+      const fresh = this.#waiting.splice(0, AT_ONCE);
+      if (this.#undrawn > 0) {
+        fresh.unshift({note: `${plural(this.#undrawn, "event")} not shown: more came than this page draws`, received: new Date()});
+        this.#undrawn = 0;
+      }
       for (const item of fresh) {
         item.element = item.event ? drawEvent(item, this.onCursor) : drawNotice(item);
         item.size = item.event ? item.event.data.length : 0;
@@ -105,6 +114,7 @@ export class EventList {
     setText(this.summary, this.#summarise());
     // Where drawing is slow it takes at most a quarter of the time.
     this.#pace = Math.max(DRAW_EVERY, 3 * (performance.now() - began));
+    if (this.#waiting.length > 0 && !this.#held) this.#later();
   }
 
   #summarise() {
