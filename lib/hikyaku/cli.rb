@@ -39,7 +39,7 @@ module Hikyaku
     # @param env [Hash{String => String}]
     # @return [Integer] the exit code
     def run(argv, stdin: $stdin, stdout: $stdout, stderr: $stderr, env: ENV)
-      name, *arguments = argv
+      name, *arguments = argv.map { |argument| utf8(argument) }
       case name
       when "--help", "-h" then stdout.puts(help)
       when "help" then return run([*arguments.first(1), "--help"], stdin: stdin, stdout: stdout, stderr: stderr, env: env)
@@ -60,6 +60,17 @@ module Hikyaku
       # Not foreseen, so its message is in no form that we know; a backtrace is for those who ask for it.
       raise if env["HIKYAKU_DEBUG"].to_s == "1"
       complain(stderr, "#{error.class}: #{error.message} (HIKYAKU_DEBUG=1 shows where)", 1)
+    end
+
+    # In which encoding arguments come depends on the locale; what they mean does not.
+    #
+    # @param text [String]
+    # @return [String]
+    # @raise [UsageError]
+    def utf8(text)
+      text = text.dup.force_encoding(Encoding::UTF_8)
+      return text if text.valid_encoding?
+      raise UsageError, "#{text.scrub("?")[0, 60].inspect} is not valid UTF-8"
     end
 
     # @param name [String, nil]
@@ -118,6 +129,6 @@ module Hikyaku
     rescue Errno::EPIPE
       code
     end
-    private_class_method :complain, :help, :command
+    private_class_method :complain, :help, :command, :utf8
   end
 end

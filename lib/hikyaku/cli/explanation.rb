@@ -7,7 +7,7 @@ module Hikyaku
   module CLI
     # What Web::Authorization#explain says of a token, for people to read.
     class Explanation
-      MARKS = {true => "ok", false => "NO", nil => "--"}.freeze
+      MARKS = {true => "ok", false => "NO"}.freeze
       private_constant :MARKS
 
       # @param results [Array<Hash>] one for each role that the token was looked at for
@@ -27,10 +27,14 @@ module Hikyaku
       end
 
       def verdict(result)
-        lines = ["As a #{result[:role]}'s token: #{result[:valid] ? "accepted" : "refused"}#{" (Mercure 0.x)" if result[:legacy]}"]
-        lines += result[:checks].map { |check| "  #{MARKS.fetch(check[:ok])}  #{check[:check].to_s.tr("_", " ")}: #{CLI.printable(check[:message].to_s)}" }
-        lines += permits(result) if result[:valid]
-        lines.join("\n")
+        title = "As a #{result[:role]}'s token: #{result[:valid] ? "accepted" : "refused"}#{" (Mercure 0.x)" if result[:legacy]}"
+        [title, *(result[:valid] ? permits(result) : checks(result))].join("\n")
+      end
+
+      # Those that could not be made any more say nothing.
+      def checks(result)
+        result[:checks].reject { |check| check[:ok].nil? }
+          .map { |check| "  #{MARKS.fetch(check[:ok])}  #{check[:check]}: #{CLI.printable(check[:message])}" }
       end
 
       def permits(result)

@@ -33,7 +33,7 @@ module Hikyaku
       def call(topic = nil, data = "")
         raise UsageError, "give a TOPIC; see hikyaku publish --help" unless topic
         topics = [topic, *@topics].uniq
-        data = stdin.read.to_s if data == "-"
+        data = stdin.read.to_s.dup.force_encoding(Encoding::UTF_8) if data == "-"
 
         require_relative "../publisher"
         publisher = Publisher.new(hub, token: publisher_token(topics), insecure: !!@insecure)

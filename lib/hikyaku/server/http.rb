@@ -52,13 +52,9 @@ module Hikyaku
 
       def adopt(socket)
         socket.extend(Patience)
-        if socket.is_a?(UNIXServer)
-          binder.inherit_unix_listener(nil, socket)
-          # Who comes through a Unix socket has no address; Puma would say 127.0.0.1.
-          binder.envs[socket]["REMOTE_ADDR"] = nil
-        else
-          binder.inherit_tcp_listener(nil, nil, socket)
-        end
+        binder.ios << socket
+        # Who comes through a Unix socket has no address; Puma would ask the socket in vain.
+        binder.envs[socket] = binder.proto_env.merge("REMOTE_ADDR" => nil) if socket.is_a?(UNIXServer)
       end
 
       # RFC 9457.

@@ -1,0 +1,125 @@
+# frozen_string_literal: true
+
+require_relative "cli_helper"
+require "open3"
+require "rbconfig"
+
+class CLICommandTest < Minitest::Test
+  include CommandLine
+
+  EXE = File.expand_path("../../exe/hikyaku", __dir__)
+  COMMANDS = Hikyaku::CLI::COMMANDS.keys
+
+  test "help lists the commands with examples" do
+    out = done("--help")
+    COMMANDS.each { |name| assert_match(/^  #{name} +[A-Z]/, out) }
+    assert_includes out, "Examples:\n  hikyaku serve --dev"
+    assert_equal out, done("-h")
+    assert_equal out, done("help")
+  end
+
+  COMMANDS.each do |name|
+    test "help of #{name} says how it is called, what it does, and gives examples" do
+      out = done(name, "--help")
+      assert out.start_with?("Usage: hikyaku #{name}"), out
+      assert_match(/^Examples:\n(  .*\bhikyaku #{name}.*\n?)+\z/, out)
+      assert_equal out, done("help", name)
+      assert_equal out, done(name, "-h")
+    end
+
+    test "#{name} refuses an option that it does not know, in one line" do
+      assert_equal "unknown option --frobnicate; see hikyaku #{name} --help", refused(name, "--frobnicate")
+      assert_equal "unknown option --frobnicate; see hikyaku #{name} --help", refused(name, "--frobnicate=s3cret")
+      assert_match(/unknown option -Z/, refused(name, "-Z"))
+      assert_match(/did you mean --help\?/, refused(name, "--hepl"))
+      assert_match(/unknown option --versio;/, refused(name, "--versio"))
+      assert_equal "--help takes no value", refused(name, "--help=yes")
+    end
+
+    test "#{name} refuses what it does not expect" do
+      operands = ["x"] * {"publish" => 2, "disconnect" => 1}.fetch(name, 0)
+      assert_equal "unexpected \"more\"; see hikyaku #{name} --help", refused(name, *operands, "more")
+      assert_equal "unexpected \"--help\"; see hikyaku #{name} --help", refused(name, *operands, "--", "--help")
+    end
+  end
+
+  test "the examples in the help of each command are understood" do
+    COMMANDS.each do |name|
+      done(name, "--help")[/^Examples:\n(.+)/m, 1].scan(/--[a-z-]+/).each do |option|
+        assert_match(/^ +(-h, )?#{option.sub("--", "--(\\[no-\\])?")}\b/, done(name, "--help"), "#{name} #{option}")
+      end
+    end
+  end
+
+  test "an option whose value was forgotten does not swallow the next" do
+    assert_equal "--listen needs a value", refused("serve", "--listen", "--dev")
+    assert_equal "--listen needs a value", refused("serve", "--dev", "--listen")
+    assert_equal "--publisher-key needs a value", refused("token", "--publisher-key", "--publish", "*")
+    assert_equal "--dev takes no value", refused("serve", "--dev=yes")
+  end
+
+  test "without a command, or with an unknown one, it says what there is" do
+    assert_match(/\Agive a command: serve, token/, refused)
+    assert_equal "unknown command pubish; did you mean publish?", refused("pubish")
+    assert_equal "unknown command zzz; hikyaku --help lists them", refused("zzz")
+    assert_equal "unknown command ; hikyaku --help lists them", refused("")
+    assert_match(/\Aunknown command --frob/, refused("--frob"))
+    assert_match(/\Aunknown command \[31m/, refused("\e[31m\n"))
+  end
+
+  test "version is printed" do
+    assert done("version").start_with?("hikyaku #{Hikyaku::VERSION} (ruby")
+    assert_equal "hikyaku #{Hikyaku::VERSION}\n", done("--version")
+    assert_equal "hikyaku #{Hikyaku::VERSION}\n", done("serve", "--version")
+  end
+
+  test "errors of the configuration end with code 2 and one line" do
+    assert_match(/\A--heartbeat: expected a number of seconds/, refused("serve", "--dev", "--heartbeat", "soon"))
+    assert_match(/\AHIKYAKU_LISTEN: expected HOST:PORT/, refused("serve", "--dev", env: {"HIKYAKU_LISTEN" => "x y"}))
+    assert_match(%r{\A/does/not/exist: cannot be read: no such file}, refused("serve", "--config", "/does/not/exist"))
+    assert_match(%r{\A/does/not/exist: cannot be read}, refused("token", "--publish", "*", env: {"HIKYAKU_CONFIG" => "/does/not/exist"}))
+    assert_equal "--engine: only the Ruby engine exists so far; use ruby", refused("serve", "--dev", "--engine", "c")
+    assert_match(/\Anobody could use this hub/, refused("serve"))
+    assert_match(/a secret that everybody knows/, refused("serve", "--dev", "--listen", ":3030"))
+  end
+
+  test "an unforeseen error is one line, unless its backtrace is asked for" do
+    broken = Object.new
+    def broken.read = raise(TypeError, "broken\n\e[1mpipe")
+    out = StringIO.new
+    err = StringIO.new
+    run = ->(env) { Hikyaku::CLI.run(%w[token --dev --explain -], stdin: broken, stdout: out, stderr: err, env: env) }
+    assert_equal 1, run.call({})
+    assert_equal "hikyaku: TypeError: broken [1mpipe (HIKYAKU_DEBUG=1 shows where)\n", err.string
+    assert_raises(TypeError) { run.call({"HIKYAKU_DEBUG" => "1"}) }
+  end
+
+  test "interrupts and readers that go away are quiet" do
+    {Interrupt => 130, Errno::EPIPE => 141}.each do |error, code|
+      out = Object.new
+      out.define_singleton_method(:puts) { |*| raise error }
+      err = StringIO.new
+      assert_equal code, Hikyaku::CLI.run(["version"], stdout: out, stderr: err, env: {})
+      assert_empty err.string
+    end
+  end
+
+  test "the executable runs from any folder, and version loads no server, Rack or token library" do
+    Dir.chdir("/") do
+      version = "hikyaku #{Hikyaku::VERSION} (#{RUBY_ENGINE} #{RUBY_ENGINE_VERSION}, #{RUBY_PLATFORM})\n"
+      out, status = Open3.capture2e(RbConfig.ruby, "-r", "rbconfig", "-e", <<~RUBY, EXE)
+        ARGV.replace(["version"])
+        exe = #{EXE.inspect}
+        begin
+          load exe
+        ensure
+          puts $LOADED_FEATURES.grep(%r{/(rack|jwt|puma|openssl|psych|net/http|nio)\\b})
+        end
+      RUBY
+      assert_equal version, out
+      assert status.success?
+    end
+    _, err, status = Open3.capture3(RbConfig.ruby, EXE, "nonsense")
+    assert_equal [2, "hikyaku: unknown command nonsense; hikyaku --help lists them\n"], [status.exitstatus, err]
+  end
+end
