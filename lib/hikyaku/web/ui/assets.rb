@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "digest"
+require "openssl"
 
 module Hikyaku
   class Web
@@ -35,7 +35,7 @@ module Hikyaku
         private
 
         def asset(name, bytes)
-          etag = %("#{Digest::SHA256.hexdigest(bytes)[0, 20]}")
+          etag = %("#{OpenSSL::Digest::SHA256.hexdigest(bytes)[0, 20]}")
           Asset.new(bytes: bytes.freeze, type: TYPES.fetch(File.extname(name)), etag: etag).freeze
         end
       end
