@@ -31,7 +31,8 @@ module Hikyaku
         @expression = expression
         @bytes = Assembler.new(expression).bytes.freeze
         @runner = Runner.new(@bytes)
-        @regexp = regexp
+        @widest = (Expression.size(expression) > MAX_PROVEN) ? nil : @runner.widest_way
+        @regexp = @widest && regexp
         freeze
       end
 
@@ -46,12 +47,12 @@ module Hikyaku
       attr_reader :bytes
 
       # Whether a text matches, by whatever way is fastest. What is deterministic needs no states side by side, and Ruby's
-      # own engine finds nothing in it to backtrack for.
+      # own engine finds nothing in it to backtrack for; it is asked where the program itself could not run out of steps.
       #
       # @param text [String]
       # @return [Boolean]
       def match?(text)
-        return run(text).first unless @regexp
+        return run(text).first unless @regexp && @widest * (text.bytesize + 1) <= MAX_STEPS
         @regexp.match?(text.ascii_only? ? text : text.b)
       end
 
@@ -68,7 +69,6 @@ module Hikyaku
       private
 
       def regexp
-        return if Expression.size(@expression) > MAX_PROVEN || !@runner.deterministic?
         source = Expression.source(@expression) or return
         Regexp.new("\\A(?:#{source})\\z".b, Regexp::NOENCODING)
       end

@@ -62,7 +62,7 @@ module Hikyaku
             return node if min == 1 && max == 1
             return [:repeat, node, min, max] unless node[0] == :repeat && QUANTIFIERS.include?([min, max]) && QUANTIFIERS.include?(node.last(2))
             _, inner, inner_min, inner_max = node
-            [:repeat, inner, min * inner_min, (max && inner_max)]
+            [:repeat, inner, min * inner_min, max && inner_max]
           end
 
           # How many instructions an expression makes, known before any of them is made.

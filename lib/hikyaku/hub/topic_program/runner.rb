@@ -40,18 +40,23 @@ module Hikyaku
           end
         end
 
-        # @return [Boolean] whether never more than one way is open: from every state, each byte leads to at most one other, along
-        #   one path. Then a backtracking engine has nothing to try again, and runs in linear time too. False also when that
-        #   would take long to find out.
-        def deterministic?
+        # Whether never more than one way is open: from every state, each byte leads to at most one other, along one path. Then a
+        # backtracking engine has nothing to try again, and runs in linear time too.
+        #
+        # @return [Integer, nil] the most steps that a byte can take; nil when more than one way may be open, or when it would take
+        #   long to find out
+        def widest_way
           budget = 8 * @ops.size + 1_000
+          widest = 1
           starts = [0] + @ops.each_index.select { |index| READING[@ops[index]] }.map { |index| index + 1 }
-          starts.all? do |start|
+          single = starts.all? do |start|
             next true if READING[@ops[start]]
-            paths = paths_from(start, budget) or return false
+            paths = paths_from(start, budget)
+            next false unless paths && disjoint?(paths)
             budget -= paths.size
-            disjoint?(paths)
+            widest = [widest, paths.size].max
           end
+          widest if single
         end
 
         private

@@ -75,14 +75,20 @@ module Hikyaku
           (others.bit_length - 1).chr if others.positive? && others == 1 << (others.bit_length - 1)
         end
 
-        # "/books/*", "*.example.com", "/a*b*c": fixed texts with anything between. Each in turn is best found as early as it can be.
+        # "/books/*", "*.example.com", "/a*b*c": fixed texts with anything between. Each in turn is best found as early as it
+        # can be. Where the program could run out of steps, it decides.
         def wildcards(nodes)
           return unless nodes.all? { |node| node == Expression::ANYTHING || node[0] == :bytes }
           texts = nodes.select { |node| node[0] == :bytes }.map { |node| utf8(node[1]) }
           first = (nodes.first == Expression::ANYTHING) ? "" : texts.shift
           last = (nodes.last == Expression::ANYTHING) ? "" : texts.pop
           return ->(text) { text.start_with?(first) } if texts.empty? && last.empty?
-          ->(text) { text.start_with?(first) && text.end_with?(last) && within?(text, texts, first.size, text.size - last.size) }
+          longest = TopicProgram::MAX_STEPS / (Expression.size(@expression) + 1) - 1
+          long = nil
+          lambda do |text|
+            next (long ||= program).run(text).first if text.size > longest
+            text.start_with?(first) && text.end_with?(last) && within?(text, texts, first.size, text.size - last.size)
+          end
         end
 
         def within?(text, texts, from, to)
