@@ -29,9 +29,13 @@ module Hikyaku
         require_relative "../publisher/endpoint"
         answer = request(subject)
         raise Failed, refusal(answer) unless answer.code == "200"
-        count = JSON.parse(answer.body).fetch("disconnected")
+        count = count_of(answer.body)
         stdout.puts("#{count} #{(count == 1) ? "stream" : "streams"} closed")
-      rescue JSON::ParserError, KeyError
+      end
+
+      def count_of(body)
+        JSON.parse(body).fetch("disconnected")
+      rescue JSON::ParserError, KeyError, NoMethodError
         raise Failed, "the hub's answer is not understood; is it Hikyaku's?"
       end
 
@@ -50,9 +54,12 @@ module Hikyaku
       # RFC 3986, section 2.3: everything but unreserved characters.
       def escape(text) = text.b.gsub(/[^A-Za-z0-9._~-]/n) { |byte| format("%%%02X", byte.ord) }
 
-      def refusal(answer)
-        detail = JSON.parse(answer.body.to_s)["detail"] if answer["content-type"].to_s.start_with?("application/problem+json")
-        "the hub refused (#{answer.code})#{": #{detail}" if detail}"
+      def refusal(answer) = ["the hub refused (#{answer.code})", detail_of(answer)].compact.join(": ")
+
+      def detail_of(answer)
+        JSON.parse(answer.body.to_s)["detail"] if answer["content-type"].to_s.start_with?("application/problem+json")
+      rescue JSON::ParserError, NoMethodError
+        nil
       end
     end
   end

@@ -54,8 +54,6 @@ module Hikyaku
         alarm(source)
         receive(source)
         0
-      rescue EventSource::EventTooLarge => error
-        raise Failed, error.message
       ensure
         @alarm&.kill
       end
@@ -65,6 +63,8 @@ module Hikyaku
           show(event)
           break if @count && (@count -= 1).zero?
         end
+      rescue EventSource::EventTooLarge => error
+        raise Failed, error.message
       end
 
       def alarm(source)
