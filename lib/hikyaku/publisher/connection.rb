@@ -21,11 +21,14 @@ module Hikyaku
       # @return [Float, nil] seconds for which the hub promises to keep an idle connection
       attr_accessor :kept_seconds
 
+      # @return [Boolean] whether the last response left it open
+      def open? = started? && !@socket.nil? && !@socket.closed?
+
       # Whether another request may be sent: the hub has neither closed nor said anything unasked.
       #
       # @return [Boolean]
       def usable?
-        return false if !started? || @socket.nil? || @socket.closed?
+        return false unless open?
         @socket.io.read_nonblock(1, exception: false) == :wait_readable
       rescue SystemCallError, IOError, OpenSSL::SSL::SSLError
         false

@@ -44,7 +44,7 @@ module Hikyaku
         connection.idle_since = @clock.call
         kept = @mutex.synchronize do
           forget_parent
-          @idle.push(connection) if connection.usable? && @idle.size < @size
+          @idle.push(connection) if connection.open? && @idle.size < @size
         end
         connection.discard unless kept
       end
