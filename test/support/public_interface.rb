@@ -9,8 +9,10 @@ module PublicInterface
     Hikyaku::Hub
     Hikyaku::Hub::Update
     Hikyaku::Web
+    Hikyaku::Web::TokenMaker
     Hikyaku::Publisher
     Hikyaku::EventSource
+    Hikyaku::EventSource::Event
     Hikyaku::Config
     Hikyaku::Config::Issuer
     Hikyaku::Server

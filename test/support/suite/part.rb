@@ -40,7 +40,7 @@ module Suite
       def tests(name, *patterns) = process(name, Dir[*patterns])
 
       def types
-        tests("types", "test/types_test.rb").tap { |part| part.commands.unshift(%w[rbs -I sig -r logger -r openssl -r uri validate]) }
+        tests("types", "test/types_test.rb").tap { |part| part.commands.unshift(%w[rbs -I sig -r logger -r openssl -r stringio -r uri validate]) }
       end
 
       def docs
