@@ -88,7 +88,7 @@ module Hikyaku
     # @return [Integer] how many streams are closed
     # @raise [NoHub] this process neither holds a hub nor is connected to one
     def disconnect(subject:, revoke: false)
-      return hub.disconnect(subject: subject, revoke: revoke) if hub
+      return web.disconnect(subject: subject, revoke: revoke) if web
       publisher.disconnect(subject: subject, revoke: revoke)
     end
 

@@ -189,6 +189,7 @@ module Hikyaku
     end
 
     def take_over(subscriber, connection)
+      return connection.close if subscriber.closed
       subscriber.connection = connection
       @monitors[subscriber] = nil
       if connection.is_a?(BasicSocket)

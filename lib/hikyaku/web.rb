@@ -51,7 +51,7 @@ module Hikyaku
       @publish = Publish.new(hub, gate, config)
       @subscribe = Subscribe.new(hub, @reactor, gate, config)
       @subscriptions = Subscriptions.new(hub, gate, config) if hub.subscriptions?
-      @disconnect = Disconnect.new(hub, gate)
+      @disconnect = Disconnect.new(hub, gate) { |**options| disconnect(**options) }
       develop if config.dev
     end
 
@@ -88,6 +88,16 @@ module Hikyaku
     # @return [Boolean]
     def serves?(path)
       path == @hub.hub_path || path.start_with?("#{@hub.hub_path}/") || path == @metadata.path
+    end
+
+    # Closes all streams of a subject and forgets the decisions about it.
+    #
+    # @param subject [String] the `sub` of its tokens
+    # @param revoke [Boolean] also refuse the tokens that it got before now
+    # @return [Integer] how many streams are closed
+    def disconnect(subject:, revoke: false)
+      @subscribe.grants.forget(subject)
+      @hub.disconnect(subject: subject, revoke: revoke)
     end
 
     # Closes all streams with a time to come back.

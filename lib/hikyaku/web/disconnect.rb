@@ -13,9 +13,11 @@ module Hikyaku
     class Disconnect
       # @param hub [Hub]
       # @param gate [Gate]
-      def initialize(hub, gate)
+      # @yield [subject:, revoke:] closes the streams and returns how many
+      def initialize(hub, gate, &disconnect)
         @hub = hub
         @gate = gate
+        @disconnect = disconnect
         @root = "#{hub.hub_path}/subscribers/"
       end
 
@@ -28,7 +30,7 @@ module Hikyaku
         @gate.forbidden!("the token does not grant publishing to #{path}") unless access.publish?([@hub.topics[path]])
         subject = Form.unescape(path.delete_prefix(@root))
         raise Problem.new(400, "the subject is missing or not valid UTF-8") if subject.empty? || !subject.valid_encoding?
-        count = @hub.disconnect(subject: subject, revoke: request.query.any? { |name, value| name == "revoke" && value != "0" })
+        count = @disconnect.call(subject: subject, revoke: request.query.any? { |name, value| name == "revoke" && value != "0" })
         body = JSON.generate(subject: subject, disconnected: count)
         [200, {"content-type" => "application/json", "content-length" => body.bytesize.to_s, "cache-control" => "no-store"}, [body]]
       end

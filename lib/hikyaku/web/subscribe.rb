@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "grants"
 require_relative "problem"
 require_relative "stream"
 require_relative "../hub/grant"
@@ -31,7 +32,11 @@ module Hikyaku
         @reactor = reactor
         @gate = gate
         @config = config
+        @grants = Grants.new
       end
+
+      # @return [Grants] the decisions that are remembered
+      attr_reader :grants
 
       # @param request [Request]
       # @return [Array(Integer, Hash, Stream)]
@@ -57,6 +62,11 @@ module Hikyaku
       private
 
       def grant_for(parameters, access)
+        deciding = parameters.select { |name, _| RESERVED.match?(name) || name == "topic" }
+        @grants.fetch(access, deciding) { decide(deciding, access) }
+      end
+
+      def decide(parameters, access)
         matchers = matchers_of(parameters)
         raise Problem.new(400, missing_matcher) if matchers.empty?
         return Hub::Grant.new(matchers: matchers) unless access
