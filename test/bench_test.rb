@@ -12,6 +12,8 @@ require_relative "../bench/macro/fanout/options"
 require_relative "../bench/macro/fanout/page"
 require_relative "../bench/macro/fanout/runs"
 require_relative "../bench/macro/fanout/summary"
+require_relative "../bench/macro/subscribers/options"
+require_relative "../bench/macro/subscribers/page"
 
 class BenchTest < Minitest::Test
   Floor = Bench::Entrants::FLOOR
@@ -111,6 +113,13 @@ class BenchTest < Minitest::Test
     end
   end
 
+  test "thousands of subscribers count as held only when all of them stayed and every ordinary request was answered" do
+    assert subscribers_page(4_999, whole: false, answered: true, more: [5_000, true, true]).met?
+    refute subscribers_page(5_000, whole: false, answered: true).met?
+    refute subscribers_page(5_000, whole: true, answered: false).met?
+    refute subscribers_page(4_999, whole: true, answered: true).met?
+  end
+
   test "a plot is a document that stands alone, its text escaped" do
     svg = Bench::Plot.new(title: "A < B", x: "n", y: "ms", series: [{name: "one", points: [[10, 1, 0.5, 2], [100, 30, 20, 40]]}], y_log: true).to_svg
 
@@ -120,6 +129,14 @@ class BenchTest < Minitest::Test
   end
 
   private
+
+  def subscribers_page(subscribers, whole:, answered:, more: nil)
+    runs = [[subscribers, whole, answered], *(more ? [more] : [])].map do |number, kept, served|
+      Bench::Subscribers::Run.new(subscribers: number, round: 0, figures: {"whole" => kept},
+        requests: {"idle" => {"whole" => true}, "publishing" => {"whole" => served}})
+    end
+    Bench::Subscribers::Page.new(runs, options: Bench::Subscribers::Options.new, facts: {})
+  end
 
   def targets(**figures) = Bench::Fanout::Summary.new(some_runs(**figures)).targets
 

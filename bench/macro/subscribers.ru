@@ -3,11 +3,9 @@
 # An application with an ordinary route, and the hub beside it in the same Puma process.
 
 require_relative "../../lib/hikyaku"
-require_relative "../harness/entrants"
 
 config = Hikyaku::Config.new(
-  listen: ENV.fetch("BENCH_LISTEN"), anonymous: true, issuer: ENV.fetch("BENCH_ISSUER"), publisher_key: ENV.fetch("BENCH_KEY"),
-  max_connections: Bench::Entrants::CONNECTIONS
+  listen: ENV.fetch("BENCH_LISTEN"), anonymous: true, issuer: ENV.fetch("BENCH_ISSUER"), publisher_key: ENV.fetch("BENCH_KEY")
 )
 hub = Hikyaku::Web.new(config)
 page = [200, {"content-type" => "text/plain"}, ["an ordinary page\n"]].freeze

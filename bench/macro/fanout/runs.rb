@@ -59,8 +59,9 @@ module Bench
         port = Server.free_port
         load = {port: port, size: @options.size, **run.entrant.load.call(port)}
         Server.run(run.entrant.command.call(port), port: port) do |server|
-          wake(load)
-          Load.run(pid: server.pid, subscribers: run.subscribers, **load, **shape(run))
+          woken = wake(load)
+          figures = Load.run(pid: server.pid, subscribers: run.subscribers, **load, **shape(run))
+          figures.merge("whole" => figures["whole"] && woken["whole"], "dead" => figures["dead"] + woken["dead"])
         end
       end
 
