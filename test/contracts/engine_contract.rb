@@ -30,7 +30,7 @@ module EngineContract
       @received.split("\n\n").filter_map do |block|
         fields = block.split("\n").filter_map { |line| line.match(/\A(\w+): (.*)\z/)&.captures }
         next if fields.none? { |name, _| name == "data" }
-        [fields.assoc("id")&.last, fields.assoc("event")&.last, fields.select { |name, _| name == "data" }.map(&:last).join("\n")]
+        [fields.assoc("id")&.last, fields.assoc("event")&.last, fields.filter_map { |name, value| value if name == "data" }.join("\n")]
       end
     end
 

@@ -60,10 +60,11 @@ module Hikyaku
         @grant = grant
       end
 
+      # @param oldest [Integer] the oldest position that the log retains
       # @return [Boolean] the batch is what the subscriber receives next
-      def serves?(feed, subscriber)
+      def serves?(feed, subscriber, oldest)
         cursor = subscriber.cursor
-        @newest == feed.newest && cursor < @first && cursor >= @after && (@grant.nil? || @grant.equal?(subscriber.grant))
+        @newest == feed.newest && @first >= oldest && cursor < @first && cursor >= @after && (@grant.nil? || @grant.equal?(subscriber.grant))
       end
 
       # @return [Boolean] it holds nothing private

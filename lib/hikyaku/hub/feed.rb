@@ -53,7 +53,7 @@ module Hikyaku
       # @param cursor [Integer] at least `since - 1`
       # @return [Integer] the last position that is not after it, or `since - 1`
       def last_until(cursor)
-        return @newest if @newest <= cursor && @newest >= @since
+        return @newest if @newest.between?(@since, cursor)
         previous = @positions[-2]
         return previous if previous && previous <= cursor
         after = @positions.bsearch_index { |position| position > cursor } || @positions.size

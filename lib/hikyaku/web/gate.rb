@@ -55,8 +55,10 @@ module Hikyaku
 
       private
 
+      # 0.x allows the token in the query component, for subscribing only.
       def token_of(request, query:)
-        Authorization.token_of(request.env, cookie_name: @cookie_name, legacy: @legacy && query ? true : (@legacy ? :no_query : false))
+        legacy = @legacy && (query || :no_query)
+        Authorization.token_of(request.env, cookie_name: @cookie_name, legacy: legacy)
       end
 
       def access(token, role)

@@ -1,0 +1,175 @@
+# frozen_string_literal: true
+
+require_relative "../batch"
+
+module Hikyaku
+  class Hub
+    class RubyEngine
+      # Hands out what is pending: the hot path. For a caught-up subscriber with one matcher, `fan_out` compares two integers,
+      # hands out a string that all its equals share, and moves the cursor. Whoever it does not suit goes through
+      # `next_ready`, `take` and `wrote`.
+      module Delivery
+        def serve(limit, max_bytes, now:, &block)
+          while limit > 0
+            if @ready.empty? && (@feed || next_feed)
+              limit = fan_out(limit, max_bytes, now, &block)
+              break if limit.zero?
+            end
+            subscriber = next_ready or return false
+            limit -= 1
+            if subscriber.closing
+              yield subscriber, nil
+            elsif (bytes = take(subscriber, max_bytes))
+              wrote(subscriber, yield(subscriber, bytes), now: now)
+            end
+          end
+          true
+        end
+
+        def next_ready
+          while (subscriber = @ready.shift)
+            subscriber.ready = false
+            next if subscriber.closed
+            return subscriber if subscriber.closing || !subscriber.blocked
+          end
+          while @feed || next_feed
+            subscriber = next_of_feed and return subscriber
+          end
+        end
+
+        def ready? = !(@ready.empty? && @dirty.empty? && @feed.nil?)
+
+        def take(subscriber, max_bytes)
+          feed = subscriber.feed
+          if feed && subscriber.offset == 0 && !subscriber.control
+            batch = feed.batch
+            unless batch&.serves?(feed, subscriber, @log.first)
+              batch = Batch.gather(@log, feed, subscriber, max_bytes) or return take_slowly(subscriber, max_bytes)
+              feed.batch = batch if feed.subscriptions.size > 1
+            end
+            subscriber.taken_to = batch.to
+            subscriber.taken_count = batch.count
+            ready!(subscriber) if batch.more?
+            return subscriber.taken = batch.bytes if batch.bytes
+            subscriber.cursor = batch.to
+            nil
+          else
+            take_slowly(subscriber, max_bytes)
+          end
+        end
+
+        def wrote(subscriber, bytes, now:)
+          taken = subscriber.taken
+          subscriber.taken = nil
+          subscriber.active_at = now if bytes > 0
+          if bytes < taken.bytesize
+            subscriber.blocked = true
+            wrote_part(subscriber, taken, bytes)
+          elsif subscriber.taken_to
+            subscriber.cursor = subscriber.taken_to
+            subscriber.offset = 0
+            @deliveries += subscriber.taken_count
+            ready!(subscriber) if subscriber.control
+          else
+            subscriber.control = nil
+            ready!(subscriber)
+          end
+        end
+
+        def writable(subscriber)
+          subscriber.blocked = false
+          ready!(subscriber)
+        end
+
+        private
+
+        # Serves the caught-up subscribers of the current feed as long as one batch suits them. Those that it does not suit
+        # are left to `next_ready`, which goes down the same list from the same place.
+        #
+        # @return [Integer] what is left of the limit
+        def fan_out(limit, max_bytes, now)
+          subscriptions = @feed.subscriptions
+          place = @place
+          subscription = nil
+          place -= 1 until place.zero? || (subscription = subscriptions[place - 1])
+          return limit if place.zero? || !(batch = batch_for(subscription.subscriber, max_bytes))
+          bytes, after, first, to = batch.bytes, batch.after, batch.first, batch.to
+          size = bytes.bytesize
+          left = limit
+          while place > 0 && left > 0
+            subscription = subscriptions[place - 1]
+            if subscription
+              subscriber = subscription.subscriber
+              cursor = subscriber.cursor
+              if cursor < first
+                break unless cursor >= after && subscriber.idle?
+                @place = place - 1
+                left -= 1
+                written = yield subscriber, bytes
+                if written == size
+                  subscriber.cursor = to
+                  subscriber.active_at = now
+                else
+                  subscriber.taken = bytes
+                  subscriber.taken_to = to
+                  wrote(subscriber, written, now: now)
+                end
+              elsif cursor < to
+                break
+              end
+            end
+            place -= 1
+          end
+          @place = place
+          @deliveries += (limit - left) * batch.count
+          left
+        end
+
+        # The feed's batch, if it can serve whoever stands where this subscriber does, of whatever grant, without more behind.
+        def batch_for(subscriber, max_bytes)
+          return unless subscriber.idle?
+          batch = @feed.batch
+          unless batch&.serves?(@feed, subscriber, @log.first)
+            batch = Batch.gather(@log, @feed, subscriber, max_bytes) or return
+            @feed.batch = batch
+          end
+          batch if batch.bytes && !batch.more? && batch.for_all?
+        end
+
+        # A feed that grows while it is gone through is dirty again and gets another turn after the others.
+        def next_feed
+          feed = @dirty.shift or return
+          feed.dirty = false
+          @place = feed.subscriptions.size
+          @feed = feed
+        end
+
+        # Goes down the list, so that a subscription moved by a removal into a place not yet visited is at worst visited
+        # twice, never left out.
+        def next_of_feed
+          newest = @feed.newest
+          subscriptions = @feed.subscriptions
+          place = @place
+          while place > 0
+            place -= 1
+            subscription = subscriptions[place] or next
+            subscriber = subscription.subscriber
+            next if subscriber.cursor >= newest || subscriber.blocked || subscriber.ready || subscriber.closing
+            @place = place
+            return subscriber
+          end
+          @feed.batch = nil
+          @feed = nil
+        end
+
+        def ready!(subscriber)
+          return if subscriber.ready
+          subscriber.ready = true
+          @ready << subscriber
+        end
+      end
+
+      private_constant :Delivery
+    end
+  end
+end

@@ -1,0 +1,162 @@
+# frozen_string_literal: true
+
+require_relative "../gap"
+
+module Hikyaku
+  class Hub
+    class RubyEngine
+      # Finds what a subscriber receives next where the short way does not do: bytes for it alone, events in pieces, several
+      # feeds, private records, positions before a feed's index, a ring that has passed it.
+      module Gathering
+        # Records that one `take` looks at before others get their turn.
+        SCAN_BUDGET = 256
+        private_constant :SCAN_BUDGET
+
+        private
+
+        # Everything but the hot path: control bytes, events in pieces, several feeds, private records, scans, gaps.
+        def take_slowly(subscriber, max_bytes)
+          return take_rest(subscriber) if subscriber.offset > 0
+          return nil if overrun!(subscriber)
+          if (control = subscriber.control)
+            subscriber.taken_to = nil
+            return subscriber.taken = control
+          end
+          gather(subscriber, max_bytes)
+        end
+
+        def take_rest(subscriber)
+          record = @log[subscriber.partial_at]
+          unless record
+            close(subscriber, :overrun)
+            return
+          end
+          ready!(subscriber)
+          subscriber.taken_count = 1
+          subscriber.taken_to = subscriber.partial_at
+          subscriber.taken = record.frame.byteslice(subscriber.offset, record.frame.bytesize)
+        end
+
+        def gather(subscriber, max_bytes)
+          @budget = SCAN_BUDGET
+          bytes = nil
+          count = 0
+          to = subscriber.cursor
+          while (position = following(subscriber, to))
+            frame = @log[position].frame
+            break if bytes && bytes.bytesize + frame.bytesize > max_bytes
+            if bytes
+              bytes = bytes.dup if bytes.frozen?
+              bytes << frame
+            else
+              bytes = frame
+            end
+            count += 1
+            to = position
+          end
+          ready!(subscriber) if position || @reached < @log.head
+          to = @reached unless position
+          if bytes
+            subscriber.taken_to = to
+            subscriber.taken_count = count
+            return subscriber.taken = bytes
+          end
+          subscriber.cursor = to
+          nil
+        end
+
+        # The next position after the cursor that the subscriber receives. When there is none, or the budget is used up,
+        # nil, and everything up to @reached is done with.
+        def following(subscriber, cursor)
+          indexed_from = subscriber.indexed_from
+          grant = subscriber.grant
+          while cursor < indexed_from && cursor < @log.head
+            return stop_at(cursor) if (@budget -= 1) < 0
+            cursor += 1
+            record = @log[cursor] or next
+            return cursor if subscriber.selects?(record) && grant.admits?(record)
+          end
+          while (position = nearest(subscriber, cursor))
+            return stop_at(cursor) if (@budget -= 1) < 0
+            record = @log[position]
+            return position if record && grant.admits?(record)
+            cursor = position
+          end
+          stop_at(@log.head)
+        end
+
+        def stop_at(position)
+          @reached = position
+          nil
+        end
+
+        def nearest(subscriber, cursor)
+          best = nil
+          subscriber.subscriptions.each do |subscription|
+            position = subscription.feed.next_after(cursor)
+            best = position if position && (best.nil? || position < best)
+          end
+          best
+        end
+
+        # The socket took a part of what was taken: the cursor stops at the last whole event.
+        def wrote_part(subscriber, taken, bytes)
+          if subscriber.taken_to.nil?
+            subscriber.control = taken.byteslice(bytes, taken.bytesize - bytes)
+            return
+          end
+          if subscriber.offset > 0
+            subscriber.offset += bytes
+            return
+          end
+          @budget = Float::INFINITY
+          while (position = following(subscriber, subscriber.cursor))
+            size = @log[position].frame.bytesize
+            if bytes < size
+              subscriber.offset = bytes
+              subscriber.partial_at = position
+              return
+            end
+            bytes -= size
+            @deliveries += 1
+            subscriber.cursor = position
+          end
+        end
+
+        # Tells a reader that the ring has passed it, and moves it on or closes it. Who has asked for all that is retained and
+        # has got nothing yet begins where the ring begins now: it misses nothing of what it asked for.
+        #
+        # @return [Boolean] whether it is to be closed
+        def overrun!(subscriber)
+          oldest = @log.first
+          return false if subscriber.cursor >= oldest - 1
+          lost = subscriber.subscriptions.select { |subscription| lost?(subscription.feed, subscriber.cursor, oldest) }
+          return false if lost.empty?
+          matchers = lost.map(&:matcher)
+          if subscriber.cursor == subscriber.began_at
+            subscriber.cursor = subscriber.began_at = oldest - 1
+            return false
+          end
+          if @gap_policy && matchers.any? { |matcher| @gap_policy.call(matcher) == :close }
+            close(subscriber, :overrun)
+            return true
+          end
+          id = @cipher.seal(oldest - 1)
+          gap = Gap.event(id: id, after: @cipher.seal(subscriber.cursor), reason: "overrun", matchers: matchers)
+          # Behind what is pending: that may be the rest of something of which a part was written.
+          subscriber.control = subscriber.control ? subscriber.control + gap : gap
+          subscriber.cursor = oldest - 1
+          false
+        end
+
+        def lost?(feed, cursor, oldest)
+          return true unless feed.covers?(cursor)
+          position = feed.next_after(cursor)
+          !position.nil? && position < oldest
+        end
+      end
+
+      private_constant :Gathering
+    end
+  end
+end
