@@ -24,7 +24,7 @@ module Hikyaku
       DETAILS = {
         400 => "the request is not understood",
         413 => "the request is larger than the hub takes",
-        501 => "the request's method is not known here",
+        501 => "the request's method or transfer coding is not known here",
         503 => "the hub is stopping"
       }.freeze
       DETAILS_OTHER = "the hub made a mistake; its log says more"
@@ -39,6 +39,7 @@ module Hikyaku
       # @param threads [Integer]
       # @param max_request_bytes [Integer]
       def initialize(app, logger:, listener:, threads:, max_request_bytes:)
+        @logger = logger
         super(app, nil, {
           min_threads: threads, max_threads: threads, environment: "production", log_writer: PumaLog.new(logger),
           # What is a little too large is for the application to refuse, with its own headers.
@@ -51,7 +52,7 @@ module Hikyaku
       private
 
       def adopt(socket)
-        socket.extend(Patience)
+        socket.extend(Patience).logger = @logger
         binder.ios << socket
         # Who comes through a Unix socket has no address; Puma would ask the socket in vain.
         binder.envs[socket] = binder.proto_env.merge("REMOTE_ADDR" => nil) if socket.is_a?(UNIXServer)
@@ -84,14 +85,30 @@ module Hikyaku
 
       def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
-      # When there is no file left for a connection, Puma would try again at once, and for ever.
+      # When no file is left for a connection, Puma would try again at once, and write a line each time, for ever.
       module Patience
+        # Seconds between two tries, and between two lines of the log.
+        PAUSE = 0.1
+        SILENCE = 10
+
+        attr_writer :logger
+
         # @return [BasicSocket]
         def accept_nonblock(*)
           super
         rescue Errno::EMFILE, Errno::ENFILE
-          sleep 0.1
+          complain
+          sleep PAUSE
           raise IO::EAGAINWaitReadable, "no file is left for a connection"
+        end
+
+        private
+
+        def complain
+          now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+          return if @complained && now - @complained < SILENCE
+          @complained = now
+          @logger.error("no file is left for another connection; raise the limit of the process (ulimit -n)")
         end
       end
       private_constant :Patience

@@ -49,10 +49,10 @@ module Hikyaku
         @logger.debug { "puma: #{block_given? ? yield : text}" }
       end
 
-      # Clients that go away or send nonsense are everyday.
+      # Clients that go away or send nonsense are everyday. After its first sentence Puma repeats what they sent.
       #
       # @return [void]
-      def parse_error(error, _client) = @logger.debug { "puma: malformed request: #{error.message[0, 100]}" }
+      def parse_error(error, _client) = @logger.debug { "puma: malformed request: #{error.message[/\A[^.:\n]{0,100}/]}" }
 
       # @return [void]
       def connection_error(error, _client = nil, _text = nil) = @logger.debug { "puma: connection: #{error.class}" }

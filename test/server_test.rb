@@ -1,0 +1,335 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "hikyaku/server"
+require "json"
+require "logger"
+require "open3"
+require "rack/lint"
+require "rbconfig"
+require "socket"
+require "stringio"
+require "tempfile"
+require "timeout"
+require "tmpdir"
+
+class ServerTest < Minitest::Test
+  Config = Hikyaku::Config
+  Server = Hikyaku::Server
+  EXE = File.expand_path("../exe/hikyaku", __dir__)
+
+  # Says what it was asked; /boom breaks, /slow waits until it may go on.
+  class StandIn
+    attr_reader :seen, :gate, :stopped
+
+    def initialize
+      @seen = Queue.new
+      @gate = Queue.new
+      @app = Rack::Lint.new(method(:answer))
+    end
+
+    # Lint knows no QUERY, and no client without an address.
+    def call(env)
+      return answer(env) if env["REQUEST_METHOD"] == "QUERY" || env["REMOTE_ADDR"].nil?
+      @app.call(env)
+    end
+
+    def answer(env)
+      @seen << env.slice("REQUEST_METHOD", "REMOTE_ADDR", "PATH_INFO")
+      raise "a secret of the application" if env["PATH_INFO"] == "/boom"
+      @gate.pop if env["PATH_INFO"] == "/slow"
+      body = "#{env["REQUEST_METHOD"]} #{env["rack.input"]&.read.to_s.bytesize}"
+      [200, {"content-type" => "text/plain"}, [body]]
+    end
+
+    def shutdown = @stopped = true
+  end
+
+  def setup
+    @app = StandIn.new
+    @log = StringIO.new
+  end
+
+  def teardown
+    @server&.stop
+  end
+
+  def start(listen: "127.0.0.1:0", log_level: "debug", **settings)
+    config = Config.new(dev: true, listen: listen, **settings)
+    @server = Server.new(config, logger: Server::Log.new(@log, level: log_level), build: ->(*arguments) {
+      @built = arguments
+      @app
+    }).start
+  end
+
+  def connect = TCPSocket.new("127.0.0.1", @server.config.address.port)
+
+  # Sends a request as it is and returns the status, the header and the body.
+  def ask(request, socket: connect)
+    socket.write(request)
+    parse(Timeout.timeout(10) { socket.read })
+  ensure
+    socket.close
+  end
+
+  def parse(text)
+    head, body = text.split("\r\n\r\n", 2)
+    head = text.split("\r\n\r\n", 3).then { |parts| (body = parts[2]) && parts[1] } if head.start_with?("HTTP/1.1 100")
+    status, *lines = head.split("\r\n")
+    [status[/ (\d{3})/, 1].to_i, lines.to_h { |line| line.downcase.split(": ", 2) }, body]
+  end
+
+  def simple(method, path = "/", fields = "") = "#{method} #{path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n#{fields}\r\n"
+
+  def problem(answer, status)
+    assert_equal [status, "application/problem+json"], [answer[0], answer[1]["content-type"]]
+    document = JSON.parse(answer[2])
+    assert_equal status, document["status"]
+    assert_match(/\A[a-z][^.\n]+\z/, document["detail"])
+    document
+  end
+
+  test "the methods of the protocol reach the application, QUERY among them" do
+    start
+    %w[GET POST OPTIONS DELETE QUERY PUT PATCH].each do |method|
+      status, _, body = ask(simple(method))
+      assert_equal [200, "#{method} 0"], [status, body]
+      assert_equal({"REQUEST_METHOD" => method, "REMOTE_ADDR" => "127.0.0.1", "PATH_INFO" => "/"}, @app.seen.pop)
+    end
+    assert_equal 200, ask(simple("HEAD")).first
+  end
+
+  test "a method that nobody knows is answered with a problem" do
+    start
+    problem(ask(simple("FROB")), 501)
+    assert_empty @app.seen
+  end
+
+  test "an error of the application is a problem without its message or a stack trace, and is in the log" do
+    start
+    answer = ask(simple("GET", "/boom"))
+    problem(answer, 500)
+    refute_match(/secret|\.rb|boom/, answer[2])
+    assert_includes @log.string, "RuntimeError: a secret of the application"
+  end
+
+  test "what is no HTTP is answered with a problem" do
+    start
+    {
+      "GET / HTTP/1.1\r\nbad header s3cret\r\n\r\n" => 400, "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\r\n\r\n".b => 400, "GET /\0s3cret HTTP/1.1\r\n\r\n" => 400,
+      "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: -5\r\n\r\n" => 400, "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: frob\r\n\r\n" => 501,
+      "GET / HTTP/1.1\r\nx: #{"s3cret" * 20_000}\r\n\r\n" => 400, "GET /#{"a" * 20_000} HTTP/1.1\r\n\r\n" => 400
+    }.each do |request, status|
+      answer = ask(request)
+      problem(answer, status)
+      refute_includes answer[2], "s3cret"
+    end
+    refute_includes @log.string, "s3cret"
+    assert_empty @app.seen
+  end
+
+  test "section Publication: a body that is far too large is answered 413, however it is sent, and the client can read it" do
+    start(max_request_bytes: 1024)
+    body = "x" * 100_000
+    problem(ask("#{simple("POST", "/", "Content-Length: #{body.size}\r\n")}#{body}"), 413)
+    problem(ask("#{simple("POST", "/", "Content-Length: #{body.size}\r\nExpect: 100-continue\r\n")}#{body}"), 413)
+    problem(ask("#{simple("POST", "/", "Transfer-Encoding: chunked\r\n")}#{body.size.to_s(16)}\r\n#{body}\r\n0\r\n\r\n"), 413)
+    problem(ask(simple("POST", "/", "Content-Length: 99999999999999\r\n")), 413)
+    assert_empty @app.seen
+    # The application's own limit has the last word near it.
+    assert_equal 200, ask("#{simple("POST", "/", "Content-Length: 1500\r\n")}#{"x" * 1500}").first
+  end
+
+  test "a request that is being answered when the server stops is finished, and no new one is taken" do
+    start
+    socket = connect
+    socket.write(simple("GET", "/slow"))
+    @app.seen.pop
+    stop = Thread.new { @server.stop }
+    Timeout.timeout(10) do
+      begin
+        loop { connect.close }
+      rescue Errno::ECONNREFUSED
+        nil
+      end
+      @app.gate << true
+      assert_equal [200, "GET 0"], parse(socket.read).values_at(0, 2)
+      stop.join
+    end
+    assert @app.stopped
+    @server.stop
+  end
+
+  test "an idle connection does not hold up a stop" do
+    start
+    idle = connect
+    kept = connect
+    kept.write("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+    assert_match(/200/, kept.gets)
+    Timeout.timeout(5) { @server.stop }
+    assert_nil idle.read(1)
+  end
+
+  test "port 0 is any free port, which the configuration knows then" do
+    start
+    assert_operator @server.config.address.port, :>, 0
+    assert_equal "http://127.0.0.1:#{@server.config.address.port}/.well-known/mercure", @server.url
+    assert_equal @server.url, @built.first.hub_url
+    assert_equal @server.url, @built.first.resource_identifier
+  end
+
+  test "the limit of connections follows from the files that may be open, unless told" do
+    start
+    files, = Process.getrlimit(:NOFILE)
+    assert_equal Process.getrlimit(:NOFILE).last, files
+    assert_operator @built.first.max_connections, :<, files
+    assert_operator @built.first.max_connections, :>=, files / 2
+    @server.stop
+    start(max_connections: 5)
+    assert_equal 5, @built.first.max_connections
+    @server.stop
+    start(max_connections: 10_000_000)
+    assert_match(/WARN  max_connections is 10000000, but only \d+ files may be open/, @log.string)
+  end
+
+  test "doubts about the configuration are in the log" do
+    start(publisher_key: "!ChangeThisMercureHubJWTSecretKey!", anonymous: false)
+    assert_match(/WARN  nobody can subscribe/, @log.string)
+  end
+
+  test "requests are in the log at the level debug, without the query" do
+    start
+    ask(simple("GET", "/path?authorization=abc"))
+    assert_match(%r{DEBUG GET /path 200 }, @log.string)
+    refute_includes @log.string, "abc"
+  end
+
+  test "a Unix socket is for user and group, and its clients have no address" do
+    Dir.mktmpdir do |folder|
+      path = "#{folder}/hub.sock"
+      start(listen: "unix:#{path}")
+      assert_equal 0o660, File.stat(path).mode & 0o777
+      assert_equal [200, "GET 0"], ask(simple("GET"), socket: UNIXSocket.new(path)).values_at(0, 2)
+      assert_nil @app.seen.pop["REMOTE_ADDR"]
+      @server.stop
+      refute File.exist?(path)
+    end
+  end
+
+  test "when the application cannot be built, the address is free again" do
+    port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
+    server = Server.new(Config.new(dev: true, listen: "127.0.0.1:#{port}"), logger: Logger.new(IO::NULL), build: ->(*) { raise Hikyaku::ConfigError, "no" })
+    assert_raises(Hikyaku::ConfigError) { server.start }
+    TCPServer.open("127.0.0.1", port).close
+  end
+
+  # The process as its users run it.
+
+  def serve(*flags, **options)
+    out = Tempfile.new("out")
+    pid = Process.spawn(RbConfig.ruby, EXE, "serve", "--dev", "--listen", "127.0.0.1:0", *flags, out: out, err: out, **options)
+    Timeout.timeout(30) { sleep 0.02 until File.read(out.path).match?(/^(Hikyaku .* listening|hikyaku:)/) }
+    yield pid, File.read(out.path)[%r{http://127\.0\.0\.1:(\d+)}, 1].to_i, -> { File.read(out.path) }
+  ensure
+    begin
+      Process.kill("KILL", pid)
+      Process.wait(pid)
+    rescue Errno::ESRCH, Errno::ECHILD
+      nil
+    end
+    out.unlink
+  end
+
+  def status_of(pid) = Timeout.timeout(20) { Process.wait2(pid).last }
+
+  def subscribe(port)
+    socket = TCPSocket.new("127.0.0.1", port)
+    socket.write("GET /.well-known/mercure?match=* HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+    assert_match(/200/, socket.gets)
+    socket
+  end
+
+  %w[TERM INT].each do |signal|
+    test "on #{signal} subscribers are closed with a time to come back, and the process ends with code 0" do
+      serve do |pid, port, log|
+        sockets = Array.new(3) { subscribe(port) }
+        Process.kill(signal, pid)
+        retries = sockets.map { |socket| Timeout.timeout(10) { socket.read }[/^retry: ?(\d+)$/, 1].to_i }
+        assert_operator retries.min, :>, 0
+        status = status_of(pid)
+        assert_equal [0, true], [status.exitstatus, status.exited?], log.call
+        assert_match(/INFO  stopping on #{signal}.*INFO  stopped/m, log.call)
+      end
+    end
+  end
+
+  test "HUP does not end the process" do
+    serve do |pid, port, _log|
+      Process.kill("HUP", pid)
+      subscribe(port).close
+      Process.kill("TERM", pid)
+      assert_equal 0, status_of(pid).exitstatus
+    end
+  end
+
+  test "a second signal ends the process at once, with code 1 and without leaving its socket" do
+    Dir.mktmpdir do |folder|
+      path = "#{folder}/hub.sock"
+      reader, writer = IO.pipe
+      pid = Process.spawn(RbConfig.ruby, "-I", File.expand_path("../lib", __dir__), "-e", <<~RUBY, path, out: writer, err: writer)
+        require "hikyaku/server"
+        config = Hikyaku::Config.new(dev: true, listen: "unix:" + ARGV[0])
+        endless = ->(_env) { puts("asked") || $stdout.flush && sleep }
+        exit Hikyaku::Server.new(config, build: ->(*) { endless }).run
+      RUBY
+      writer.close
+      lines = reader.each_line
+      Timeout.timeout(30) { lines.find { |line| line.include?("listening") } }
+      socket = UNIXSocket.new(path)
+      socket.write(simple("GET"))
+      Timeout.timeout(10) { lines.find { |line| line.include?("asked") } }
+      Process.kill("TERM", pid)
+      Timeout.timeout(10) { lines.find { |line| line.include?("stopping on TERM") } }
+      Process.kill("INT", pid)
+      assert_equal 1, status_of(pid).exitstatus
+      refute File.exist?(path)
+    ensure
+      [reader, socket].compact.each(&:close)
+    end
+  end
+
+  test "when no file is left for a connection, the server waits for one, without filling the log" do
+    serve(rlimit_nofile: 80) do |_pid, port, log|
+      crowd = Array.new(120) { TCPSocket.new("127.0.0.1", port) }
+      Timeout.timeout(20) { sleep 0.05 until log.call.include?("no file is left") }
+      crowd.each(&:close)
+      Timeout.timeout(20) { subscribe(port).close }
+      assert_operator log.call.lines.size, :<, 40
+    end
+  end
+
+  test "developer mode prints the page and lines to paste, which work" do
+    serve do |_pid, port, log|
+      text = log.call
+      url = "http://127.0.0.1:#{port}/.well-known/mercure"
+      assert_includes text, "  #{url}/ui/\n"
+      assert_includes text, "  curl -N '#{url}?match=*'\n"
+      publish = text[/^  (curl .*-d data=Hello .*)$/, 1]
+      socket = subscribe(port)
+      id, status = Open3.capture2(*publish.sub("curl", "curl -s").scan(/'[^']*'|\S+/).map { |word| word.delete_prefix("'").delete_suffix("'") })
+      assert status.success?
+      Timeout.timeout(10) { assert_equal "id: #{id}\n", socket.each_line.find { |line| line.start_with?("id") } }
+      socket.close
+    end
+  end
+
+  test "lines of the log can be JSON, and go to standard error" do
+    serve("--log-format", "json") do |pid, _port, log|
+      Process.kill("TERM", pid)
+      status_of(pid)
+      lines = log.call.lines.select { |line| line.start_with?("{") }.map { |line| JSON.parse(line) }
+      assert_equal %w[time level message], lines.first.keys
+      assert_equal "stopped", lines.last["message"]
+    end
+  end
+end
