@@ -3,8 +3,11 @@
 require_relative "cli_helper"
 require "hikyaku/server"
 require "json"
+require "open3"
+require "rbconfig"
 require "socket"
 require "tempfile"
+require "timeout"
 require "tmpdir"
 
 # The commands that talk to a hub, with a real one.
@@ -140,6 +143,24 @@ class CLIClientTest < Minitest::Test
   ].each_with_index do |(arguments, part), index|
     test "wrong request #{index} of a client is refused" do
       assert_includes refused(*arguments), part
+    end
+  end
+
+  test "an interrupt ends subscribe quietly, with code 130, and so does a reader that goes away, with 141" do
+    exe = File.expand_path("../../exe/hikyaku", __dir__)
+    {"INT" => 130, nil => 141}.each do |signal, code|
+      publish(TOPIC, "first")
+      Open3.popen3(RbConfig.ruby, exe, "subscribe", *dev, "--match", "*", "--last-event-id", "earliest") do |_in, out, err, process|
+        Timeout.timeout(20) { assert_match(/\Aid: /, out.gets) }
+        if signal
+          Process.kill(signal, process.pid)
+        else
+          out.close
+          publish(TOPIC, "second")
+        end
+        assert_equal code, Timeout.timeout(20) { process.value.exitstatus }
+        assert_empty err.read
+      end
     end
   end
 
