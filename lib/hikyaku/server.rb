@@ -110,11 +110,11 @@ module Hikyaku
 
     def settle_limits
       files = OpenFiles.raise_limit
-      room = OpenFiles.room(files)
+      most = OpenFiles.for_subscribers(files)
       @logger.info("#{files} files may be open")
       if @config.max_connections.nil?
-        @config = @config.with(max_connections: room)
-      elsif @config.max_connections > room
+        @config = @config.with(max_connections: most)
+      elsif @config.max_connections > most
         @logger.warn("max_connections is #{@config.max_connections}, but only #{files} files may be open; raise the limit of the process (ulimit -n)")
       end
     end

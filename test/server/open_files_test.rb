@@ -20,8 +20,8 @@ class ServerOpenFilesTest < Minitest::Test
   end
 
   test "some files are left for other purposes, but most are for subscribers" do
-    assert_equal 20_000 - 256, OpenFiles.room(20_000)
-    assert_equal 768, OpenFiles.room(1024)
-    assert_equal 48, OpenFiles.room(64)
+    assert_equal 20_000 - 256, OpenFiles.for_subscribers(20_000)
+    assert_equal 768, OpenFiles.for_subscribers(1024)
+    assert_equal 48, OpenFiles.for_subscribers(64)
   end
 end

@@ -26,7 +26,7 @@ module Hikyaku
 
       # @param limit [Integer]
       # @return [Integer] subscribers for which there is room
-      def room(limit) = limit - [RESERVE, limit / 4].min
+      def for_subscribers(limit) = limit - [RESERVE, limit / 4].min
 
       def maximum
         File.read("/proc/sys/fs/nr_open").to_i
