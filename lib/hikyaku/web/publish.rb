@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "securerandom"
 require_relative "problem"
 require_relative "../hub/update"
 
@@ -10,13 +11,7 @@ module Hikyaku
     # Mercure draft-08, sections "Publication" and "Publishers".
     class Publish
       IDEMPOTENCY_KEY_BYTES = 255
-      # Where a repeated request is recognised, a client may repeat it.
-      HEADERS = {
-        "content-type" => "text/plain; charset=utf-8",
-        "cache-control" => "no-store",
-        "hikyaku-idempotency" => "1"
-      }.freeze
-      private_constant :IDEMPOTENCY_KEY_BYTES, :HEADERS
+      private_constant :IDEMPOTENCY_KEY_BYTES
 
       # @param hub [Hub]
       # @param gate [Gate]
@@ -25,6 +20,8 @@ module Hikyaku
         @hub = hub
         @gate = gate
         @config = config
+        @memory = SecureRandom.alphanumeric(16).freeze
+        @headers = {"content-type" => "text/plain; charset=utf-8", "cache-control" => "no-store", "hikyaku-idempotency" => @memory}.freeze
       end
 
       # @param request [Request]
@@ -35,7 +32,7 @@ module Hikyaku
         update = update_of(request.form(limit: @config.max_request_bytes))
         permit(access, update)
         id = @hub.publish(update, idempotency_key: idempotency_key(request, access))
-        [200, HEADERS.merge("content-length" => id.bytesize.to_s), [id]]
+        [200, @headers.merge("content-length" => id.bytesize.to_s), [id]]
       rescue LimitExceeded => error
         raise Problem.new(413, error.message)
       rescue InvalidTopic, InvalidUpdate => error
@@ -84,9 +81,18 @@ module Hikyaku
         raise Problem.new(403, "the token does not grant publishing to every topic of the update", code: "insufficient_scope")
       end
 
+      # The keys are remembered in this process. Each answer names its memory; a client that repeats a request in doubt sends the
+      # name along, and is told when the memory that could have recognised it is gone.
+      def remember!(request)
+        named = request.header("HTTP_HIKYAKU_IDEMPOTENCY")
+        return if named.nil? || named == @memory
+        raise Problem.new(412, "the hub was restarted since, so it cannot tell whether this was published before")
+      end
+
       def idempotency_key(request, access)
         key = request.header("HTTP_IDEMPOTENCY_KEY") or return
         raise Problem.new(400, "Idempotency-Key must have 1 to #{IDEMPOTENCY_KEY_BYTES} bytes") if key.empty? || key.bytesize > IDEMPOTENCY_KEY_BYTES
+        remember!(request)
         [access.issuer, access.subject, key]
       end
     end

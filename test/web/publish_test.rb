@@ -1,0 +1,63 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "rack/lint"
+require "rack/mock_request"
+require "hikyaku/config"
+require "hikyaku/web"
+require "support/access_tokens"
+
+# Repeated publishes, without a server round the application.
+class WebPublishTest < Minitest::Test
+  PATH = "/.well-known/mercure"
+
+  def new_web
+    Hikyaku::Web.new(Hikyaku::Config.new(issuer: AccessTokens::ISSUER, resource_identifier: AccessTokens::HUB_URL,
+      publisher_key: AccessTokens::SECRETS[:publisher], subscriber_key: AccessTokens::SECRETS[:subscriber]))
+  end
+
+  def setup = @web = new_web
+
+  def publish(data = "x", subject: "user-1", web: @web, **headers)
+    token = AccessTokens.token(:publisher, "*", sub: subject)
+    Rack::MockRequest.new(Rack::Lint.new(web)).post(PATH, :params => {topic: "/a", data: data},
+      "CONTENT_TYPE" => "application/x-www-form-urlencoded", "HTTP_AUTHORIZATION" => "Bearer #{token}",
+      **headers.transform_keys { |name| "HTTP_#{name.to_s.upcase}" })
+  end
+
+  test "a repeated request gets the first one's id and publishes nothing" do
+    first, second = publish(idempotency_key: "k1"), publish(idempotency_key: "k1")
+    assert_equal [200, first.body], [second.status, second.body]
+    assert_equal 1, @web.hub.stats[:publishes]
+  end
+
+  test "without a key the same request publishes again" do
+    refute_equal publish.body, publish.body
+    assert_equal 2, @web.hub.stats[:publishes]
+  end
+
+  test "a key belongs to whoever used it first" do
+    refute_equal publish(idempotency_key: "k1").body, publish(idempotency_key: "k1", subject: "user-2").body
+  end
+
+  test "a key with another update is refused" do
+    publish("x", idempotency_key: "k1")
+    response = publish("y", idempotency_key: "k1")
+    assert_equal [422, "application/problem+json"], [response.status, response["content-type"]]
+    assert_equal 1, @web.hub.stats[:publishes]
+  end
+
+  test "a key that is empty or too long is refused" do
+    assert_equal [400, 400, 200], ["", "k" * 256, "k" * 255].map { |key| publish(idempotency_key: key).status }
+  end
+
+  test "a request in doubt is not published by a hub that was restarted since" do
+    memory = publish(idempotency_key: "k1")["hikyaku-idempotency"]
+    assert_equal 200, publish(idempotency_key: "k1", hikyaku_idempotency: memory).status
+    restarted = new_web
+    response = publish(web: restarted, idempotency_key: "k1", hikyaku_idempotency: memory)
+    assert_equal 412, response.status
+    assert_equal 0, restarted.hub.stats[:publishes]
+    assert_equal 200, publish(web: restarted, idempotency_key: "k2").status
+  end
+end
