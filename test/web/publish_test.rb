@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "rack"
 require "rack/lint"
 require "rack/mock_request"
 require "hikyaku/config"
