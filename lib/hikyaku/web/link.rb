@@ -21,9 +21,9 @@ module Hikyaku
       end
 
       # @param id [String]
-      # @return [String] the id without the characters that an entity tag cannot hold
+      # @return [String] the id in ASCII, without the characters that an entity tag cannot hold
       def etag(id)
-        id.b.gsub(/[\x00-\x20"%\x7f]/n) { |byte| format("%%%02X", byte.ord) }.force_encoding(Encoding::UTF_8)
+        id.b.gsub(/[^\x21\x23\x24\x26-\x7e]/n) { |byte| format("%%%02X", byte.ord) }.force_encoding(Encoding::UTF_8)
       end
 
       def quote(value) = value.gsub(/["\\]/) { |character| "\\#{character}" }

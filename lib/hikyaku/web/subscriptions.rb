@@ -66,7 +66,7 @@ module Hikyaku
           "cache-control" => "must-revalidate",
           "link" => Link.hub(@hub.hub_url, last_event_id: last_event_id, type: "mercure", content_type: "application/json")
         }
-        return [304, headers, []] if request.header("HTTP_IF_NONE_MATCH") == etag
+        return [304, headers, []] if known?(request.header("HTTP_IF_NONE_MATCH"), etag)
         document = selection.subscriber ? documents.first : collection(request.path, documents)
         document = legacy(document, documents, last_event_id) if selection.legacy
         body = JSON.generate(document)
@@ -74,6 +74,9 @@ module Hikyaku
         headers["content-length"] = body.bytesize.to_s
         [200, headers, (request.method == "HEAD") ? [] : [body]]
       end
+
+      # RFC 9110, section 13.1.2: a list of tags, weak or not, or any.
+      def known?(tags, etag) = !tags.nil? && (tags.strip == "*" || tags.scan(/"[^"]*"/).include?(etag))
 
       def collection(path, documents) = {id: path, type: "subscriptions", subscriptions: documents}
 
