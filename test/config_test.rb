@@ -179,11 +179,21 @@ class ConfigTest < Minitest::Test
       assert_equal url, config.resource_identifier
       assert_equal url, config.hub_url
     end
-    config = Config.new(resource_identifier: "https://example.com/hub", **keys)
+    config = Config.new(resource_identifier: "https://example.com/hub", path: "/hub", **keys)
     assert_equal "https://example.com/hub", config.hub_url
+    assert_empty config.doubts
     config = Config.new(resource_identifier: "urn:hub:1", **keys)
     assert_equal "urn:hub:1", config.resource_identifier
     assert_equal "http://127.0.0.1:3030/.well-known/mercure", config.hub_url
+  end
+
+  test "the hub's URL ends with its path, whatever identifies it" do
+    {"https://example.com" => nil, "https://example.com/" => nil, "https://example.com/hub" => "not the path", "HTTPS://example.com/hub?x=/y" => "not the path"}.each do |identifier, doubt|
+      config = Config.new(resource_identifier: identifier, **keys)
+      assert_equal identifier, config.resource_identifier
+      assert_equal "https://example.com/.well-known/mercure", config.hub_url.downcase
+      doubt ? assert_includes(config.doubts.first, doubt) : assert_empty(config.doubts)
+    end
   end
 
   test "section Token Validation: keys belong to one issuer each" do

@@ -76,8 +76,13 @@ module Hikyaku
     # @return [String] the `aud` of accepted tokens
     def resource_identifier = @values.fetch(:resource_identifier) || address.url(path)
 
-    # @return [String] against which relative topics and patterns are resolved
-    def hub_url = resource_identifier.match?(%r{\Ahttps?://}i) ? resource_identifier : address.url(path)
+    # The hub's public URL: the resource identifier when that is one, with the hub's own path.
+    #
+    # @return [String] against which relative topics and patterns are resolved; it always ends with `path`
+    def hub_url
+      origin = resource_identifier[%r{\Ahttps?://[^/?#]+}i] or return address.url(path)
+      "#{origin}#{path}"
+    end
 
     # @return [Array<Issuer>] whose tokens are accepted, each with its keys as they were given
     attr_reader :issuer_list

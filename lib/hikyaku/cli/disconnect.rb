@@ -25,41 +25,19 @@ module Hikyaku
 
       def call(subject = nil)
         raise UsageError, "give a SUBJECT; see hikyaku disconnect --help" if subject.to_s.empty?
-        require "json"
-        require_relative "../publisher/endpoint"
-        answer = request(subject)
-        raise Failed, refusal(answer) unless answer.code == "200"
-        count = count_of(answer.body)
+        require_relative "../publisher"
+        publisher = Publisher.new(hub, token: publisher_token([topic(subject)]), insecure: !!@insecure)
+        count = publisher.disconnect(subject: subject, revoke: !!@revoke)
         stdout.puts("#{count} #{(count == 1) ? "stream" : "streams"} closed")
+      ensure
+        publisher&.close
       end
 
-      def count_of(body)
-        JSON.parse(body).fetch("disconnected")
-      rescue JSON::ParserError, KeyError, NoMethodError
-        raise Failed, "the hub's answer is not understood; is it Hikyaku's?"
-      end
-
-      # `DELETE {hub path}/subscribers/{subject}`, with a token that grants publishing to that path as a topic.
-      def request(subject)
-        endpoint = Publisher::Endpoint.new(hub, open_timeout: 5, read_timeout: 10, write_timeout: 10)
-        path = "#{endpoint.uri.path}/subscribers/#{escape(subject)}"
-        token = publisher_token([path])
-        endpoint.confidential! unless @insecure
-        connection = endpoint.connection
-        connection.start { |http| http.delete("#{path}#{"?revoke=1" if @revoke}", "authorization" => "Bearer #{token}", "host" => endpoint.host) }
-      rescue *Publisher::Endpoint::NETWORK_ERRORS => error
-        raise Failed, "#{endpoint} cannot be reached: #{error.message}"
-      end
-
-      # RFC 3986, section 2.3: everything but unreserved characters.
-      def escape(text) = text.b.gsub(/[^A-Za-z0-9._~-]/n) { |byte| format("%%%02X", byte.ord) }
-
-      def refusal(answer) = ["the hub refused (#{answer.code})", detail_of(answer)].compact.join(": ")
-
-      def detail_of(answer)
-        JSON.parse(answer.body.to_s)["detail"] if answer["content-type"].to_s.start_with?("application/problem+json")
-      rescue JSON::ParserError, NoMethodError
-        nil
+      # The path that Publisher#disconnect deletes: a token that grants publishing to it as a topic suffices.
+      def topic(subject)
+        path = hub[%r{\A(?:https?://[^/?#]+|unix:(?://)?[^:]*:?)(/[^?#]*)?}i, 1] || config.path
+        # RFC 3986, section 2.3: everything but unreserved characters.
+        "#{path}/subscribers/#{subject.b.gsub(/[^A-Za-z0-9._~-]/n) { |byte| format("%%%02X", byte.ord) }}"
       end
     end
   end

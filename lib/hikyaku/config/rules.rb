@@ -26,7 +26,7 @@ module Hikyaku
 
       # @return [Array<String>] sentences about what works but is probably not meant
       def doubts
-        [one_sided, known_secret, audience].compact
+        [one_sided, known_secret, audience, other_path].compact
       end
 
       private
@@ -70,6 +70,12 @@ module Hikyaku
       def audience
         return if @config.address.loopback? || @config.given?(:resource_identifier) || !keys?
         "tokens must be made for #{@config.resource_identifier}; set resource_identifier to the URL under which clients know the hub"
+      end
+
+      def other_path
+        identifier = @config.resource_identifier
+        return if identifier == @config.hub_url || !identifier.match?(%r{\Ahttps?://[^/?#]+/[^?#]}i)
+        "the hub is served at #{@config.path}, which is not the path of resource_identifier, #{identifier}"
       end
 
       def origin(name) = @config.origin(name)
