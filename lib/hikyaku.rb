@@ -30,8 +30,9 @@ module Hikyaku
   class << self
     # Makes the hub that this process holds. It can be mounted, or run, as a Rack application.
     #
-    # @param config [Config, nil] or the settings one by one, see Config
+    # @param config [Config, nil]
     # @param logger [Logger, nil]
+    # @param settings [Hash] in place of a configuration, the settings one by one: see Config
     # @return [Web]
     # @raise [ConfigError] the settings do not fit together
     def start(config = nil, logger: nil, **settings)

@@ -209,6 +209,7 @@ module Hikyaku
     # Runs a block with the engine, alone. For drivers.
     #
     # @yieldparam engine [Engine]
+    # @return [Object] what the block returned
     def drive
       @mutex.synchronize { yield @engine }
     end

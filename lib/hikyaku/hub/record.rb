@@ -25,6 +25,7 @@ module Hikyaku
         @bytesize = frame.bytesize + id.bytesize + OVERHEAD + topics.sum { |topic| topic.value.bytesize }
       end
 
+      # @return [Boolean] only for readers whose grant covers one of the topics
       def private? = @private
 
       # @param matcher [Matcher]

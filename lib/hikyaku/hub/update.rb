@@ -33,9 +33,10 @@ module Hikyaku
       # @param id [String, nil] the event id; the hub makes one when nil or empty
       # @param type [String, nil] the event type
       # @param retry_after [Integer, String, nil] milliseconds; a String must be ASCII digits
+      # @param max_topic_bytes [Integer] how long a topic may be
       # @raise [InvalidTopic] names the topic and what is wrong with it
       # @raise [InvalidUpdate] names the field and what is wrong with it
-      # @raise [LimitExceeded] a topic is longer than 4,096 bytes
+      # @raise [LimitExceeded] a topic is longer than `max_topic_bytes`
       def initialize(topics:, data: "", private: false, id: nil, type: nil, retry_after: nil, max_topic_bytes: 4096)
         @topics = Array(topics).map { |topic| valid_topic(topic, max_topic_bytes) }.freeze
         raise InvalidUpdate, "topic is missing: name at least one" if @topics.empty?
