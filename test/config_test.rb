@@ -230,6 +230,7 @@ class ConfigTest < Minitest::Test
 
   test "an error about a key does not repeat it" do
     refute_includes refused(publisher_key: ["#{SECRET} twice"]), SECRET
+    refute_includes refused(publisher_key: "#{SECRET}\xFF"), SECRET
     refute_includes refused(issuers: [{issuer: "x", publisher_key: [SECRET]}]), SECRET
     refute_includes refused(issuers: [{issuer: "x", alg: "none", publisher_key: SECRET}]), SECRET
   end
