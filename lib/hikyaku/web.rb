@@ -46,8 +46,7 @@ module Hikyaku
       @authorization = authorize(config)
       @origins = Origins.new(cors_origins: config.cors_origins, publish_origins: config.publish_origins, hub_url: config.hub_url)
       @metadata = Metadata.new(config)
-      @seen_as = {trusted_proxies: config.trusted_proxies.map { |range| IPAddr.new(range) }}
-      @seen_as.update(local_path: config.path, hub_path: hub.hub_path) unless config.path == hub.hub_path
+      @trusted_proxies = config.trusted_proxies.map { |range| IPAddr.new(range) }
       gate = Gate.new(hub, @authorization, @origins, config, logger: logger)
       @publish = Publish.new(hub, gate, config)
       @subscribe = Subscribe.new(hub, @reactor, gate, config)
@@ -71,7 +70,7 @@ module Hikyaku
     # @param env [Hash] a Rack environment
     # @return [Array(Integer, Hash, #call)] a Rack response
     def call(env)
-      request = Request.new(env, **@seen_as)
+      request = Request.new(env, trusted_proxies: @trusted_proxies)
       status, headers, body = respond(request)
       cors = @origins.headers(env)
       headers = headers.merge(cors) unless cors.empty?
@@ -88,7 +87,7 @@ module Hikyaku
     # @param path [String]
     # @return [Boolean]
     def serves?(path)
-      path == @metadata.path || [@hub.hub_path, @config.path].any? { |own| path == own || path.start_with?("#{own}/") }
+      path == @hub.hub_path || path.start_with?("#{@hub.hub_path}/") || path == @metadata.path
     end
 
     # Closes all streams of a subject and forgets the decisions about it.
@@ -133,7 +132,7 @@ module Hikyaku
       if path == hub_path then hub_request(request)
       elsif path == @metadata.path then read_only(request) { @metadata.response }
       elsif path.start_with?("#{hub_path}/") then below_hub(request, path.delete_prefix(hub_path))
-      elsif @ui && path == "/" then [302, {"location" => "#{@config.path}/ui/"}, []]
+      elsif @ui && path == "/" then [302, {"location" => "#{hub_path}/ui/"}, []]
       else
         raise Problem.new(404, "there is nothing at this address")
       end

@@ -35,21 +35,6 @@ class Protocol::DiscoveryTest < Protocol::Test
     end
   end
 
-  test "behind a proxy that changes the path, the hub answers at both, and speaks of the public one (Hub Discovery)" do
-    start(path: "/inner", resource_identifier: "https://hub.example.com/live/hub")
-    token = subscriber("*", aud: "https://hub.example.com/live/hub")
-    publisher = token(:publisher, "*", aud: "https://hub.example.com/live/hub")
-    streams = ["/inner", "/live/hub"].map { |path| client.stream("GET", "#{path}?match=a").tap { |stream| @streams << stream } }
-    assert_equal 200, client.request("POST", "/inner", headers: bearer(publisher).merge("content-type" => "application/x-www-form-urlencoded"), body: "topic=a&data=x").status
-    streams.each { |stream| assert_next "x", stream }
-    document = get("/inner/subscriptions", token: token).json
-    assert_equal "/live/hub/subscriptions", document["id"]
-    one = document["subscriptions"].first
-    assert_equal one, get(one["id"].sub("/live/hub", "/inner"), token: token).json
-    assert_equal 403, get("/inner/subscriptions", token: subscriber("/inner/subscriptions", aud: "https://hub.example.com/live/hub")).status
-    ["/inner2", "/innerx/subscriptions", "/inner/live/hub", "/"].each { |path| assert_problem 404, get(path), path }
-  end
-
   test "the challenge points to a document that is there, and names the audience that is checked (Protected Resource Metadata)" do
     url = post({"topic" => "a"}, token: nil)["www-authenticate"][/resource_metadata="([^"]+)"/, 1]
     identifier = get(url.delete_prefix("https://hub.example.com")).json["resource"]

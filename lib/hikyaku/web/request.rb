@@ -16,20 +16,21 @@ module Hikyaku
 
       # @param env [Hash]
       # @param trusted_proxies [Array<IPAddr>] whose word on the client's address counts
-      # @param local_path [String, nil] where the hub is on this server, if that is not …
-      # @param hub_path [String, nil] … where it is for clients
-      def initialize(env, trusted_proxies: [], local_path: nil, hub_path: nil)
+      def initialize(env, trusted_proxies: [])
         @env = env
         @trusted_proxies = trusted_proxies
-        @local_path = local_path
-        @hub_path = hub_path
       end
 
       # @return [String]
       def method = @env["REQUEST_METHOD"]
 
-      # @return [String] the path as it was sent, percent-encoded; below the hub's, as the hub's public URL has it
-      def path = @path ||= public_path(sent_path)
+      # @return [String] the path as it was sent, percent-encoded
+      def path
+        @path ||= begin
+          path = "#{@env["SCRIPT_NAME"]}#{@env["PATH_INFO"]}"
+          (path.size > 1 && path.end_with?("/") && @env["PATH_INFO"] == "/" && @env["SCRIPT_NAME"] != "") ? path.chop : path
+        end
+      end
 
       # @return [String]
       def query_string = @env["QUERY_STRING"] || ""
@@ -82,18 +83,6 @@ module Hikyaku
       end
 
       private
-
-      def sent_path
-        path = "#{@env["SCRIPT_NAME"]}#{@env["PATH_INFO"]}"
-        (path.size > 1 && path.end_with?("/") && @env["PATH_INFO"] == "/" && @env["SCRIPT_NAME"] != "") ? path.chop : path
-      end
-
-      # A proxy in front may know the hub under another path than this server.
-      def public_path(path)
-        return path unless @local_path && path.start_with?(@local_path)
-        rest = path.delete_prefix(@local_path)
-        (rest.empty? || rest.start_with?("/")) ? "#{@hub_path}#{rest}" : path
-      end
 
       def trusted?(address)
         return true if address.nil? || address.empty?
