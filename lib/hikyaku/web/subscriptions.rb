@@ -33,7 +33,7 @@ module Hikyaku
         access = @gate.subscriber(request, anonymous: false)
         topic = @hub.topics[request.path.dup.force_encoding(Encoding::UTF_8)]
         @gate.forbidden!("the token does not grant subscribing to #{request.path}") unless access.subscribe?(topic)
-        selection = select(request.path) or raise Problem.new(404, "there is no such collection of subscriptions")
+        selection = select(request.path, access) or raise Problem.new(404, "there is no such collection of subscriptions")
         last_event_id, documents = @hub.subscriptions(type: selection.type, pattern: selection.pattern, subscriber: selection.subscriber)
         raise Problem.new(404, "there is no such subscription") if selection.subscriber && documents.empty?
         respond(request, selection, documents, last_event_id || "earliest")
@@ -41,10 +41,11 @@ module Hikyaku
 
       private
 
-      def select(path)
+      # The address of the collection of all is the same in 0.x: there the token says which form is meant.
+      def select(path, access)
         return unless path == @root || path.start_with?("#{@root}/")
         segments = path.delete_prefix(@root).split("/", -1).drop(1)
-        return Selection.new if segments.empty?
+        return Selection.new(legacy: access.legacy?) if segments.empty?
         return if segments.any?(&:empty?)
         names = segments.map { |segment| unescape(segment) or return nil }
         if TYPES.include?(names[0]) && names.size.between?(2, 3)
@@ -83,7 +84,12 @@ module Hikyaku
       def legacy(document, documents, last_event_id)
         document = document.merge("@context": "https://mercure.rocks/", lastEventID: last_event_id)
         return document unless document.key?(:subscriptions)
-        document.merge(type: "Subscriptions", subscriptions: documents.map { |subscription| subscription.except(:@context) })
+        document.merge(type: "Subscriptions", subscriptions: documents.map { |subscription| legacy_member(subscription) })
+      end
+
+      def legacy_member(document)
+        return document.except(:@context) if document.key?(:topic)
+        document.merge(type: "Subscription", topic: document[:match])
       end
     end
   end
