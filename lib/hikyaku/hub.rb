@@ -1,10 +1,12 @@
 # frozen_string_literal: true
 
 require_relative "error"
+require_relative "hub/admission"
 require_relative "hub/event"
 require_relative "hub/grant"
 require_relative "hub/idempotency"
 require_relative "hub/matcher"
+require_relative "hub/revocations"
 require_relative "hub/ruby_engine"
 require_relative "hub/subscription_document"
 require_relative "hub/topics"
@@ -40,15 +42,13 @@ module Hikyaku
       @documents = SubscriptionDocument.new(@topics.hub_path)
       @engine = engine
       @subscriptions = subscriptions
-      @max_connections = max_connections
-      @max_connections_per_address = max_connections_per_address
+      @admission = Admission.new(total: max_connections, per_address: max_connections_per_address)
       @clock = clock
       @monotonic = monotonic
       @random = random
       @mutex = Mutex.new
       @idempotency = Idempotency.new
-      @addresses = Hash.new(0)
-      @revocations = {}
+      @revocations = Revocations.new
       @driver = nil
       @stopped = false
     end
@@ -97,10 +97,9 @@ module Hikyaku
     # @raise [TooManyConnections]
     def subscribe(grant, last_event_id: nil, address: nil)
       subscriber = @mutex.synchronize do
-        admit(address)
+        @admission.admit(address)
         expires_in = grant.expires_at && grant.expires_at - @clock.call
         subscriber = @engine.subscribe(grant, now: @monotonic.call, expires_in: expires_in, last_event_id: last_event_id, address: address)
-        @addresses[address] += 1 if address
         announce(subscriber, active: true) if @subscriptions
         subscriber
       end
@@ -132,7 +131,7 @@ module Hikyaku
     def disconnect(subject:, revoke: false)
       count = 0
       @mutex.synchronize do
-        revoke!(subject) if revoke
+        @revocations.add(subject, @clock.call) if revoke
         @engine.each_subscriber do |subscriber|
           next unless subscriber.grant.subject == subject
           @engine.close(subscriber, :disconnected)
@@ -146,11 +145,7 @@ module Hikyaku
     # @param subject [String, nil]
     # @param issued_at [Float, nil] seconds since 1970
     # @return [Boolean] the token is older than a revocation of its subject
-    def revoked?(subject, issued_at)
-      return false if @revocations.empty?
-      revoked_at = @revocations[subject] or return false
-      issued_at.nil? || issued_at < revoked_at
-    end
+    def revoked?(subject, issued_at) = @revocations.cover?(subject, issued_at)
 
     # Sends bytes that are not kept to the exact subscribers of a topic.
     #
@@ -238,19 +233,9 @@ module Hikyaku
 
     private
 
-    def admit(address)
-      if @max_connections && @engine.subscriber_count >= @max_connections
-        raise TooManyConnections, "the hub holds #{@max_connections} connections, its limit"
-      end
-      if address && @max_connections_per_address && @addresses[address] >= @max_connections_per_address
-        raise TooManyConnections, "your address holds #{@max_connections_per_address} connections, its limit"
-      end
-    end
-
     def forget(subscriber)
       return false unless @engine.unsubscribe(subscriber)
-      address = subscriber.address
-      @addresses.delete(address) if address && (@addresses[address] -= 1) <= 0
+      @admission.release(subscriber.address)
       announce(subscriber, active: false) if @subscriptions && !@stopped
       true
     end
@@ -263,13 +248,6 @@ module Hikyaku
         update = Update.new(topics: topic.value, data: data, private: true, max_topic_bytes: 65_536)
         @engine.publish(update, topics: [topic], now: now, type: @documents.event_type(subscription))
       end
-    end
-
-    # Bounded: the oldest revocations are dropped. Tokens should live shorter than it takes to make so many.
-    def revoke!(subject)
-      @revocations.delete(subject)
-      @revocations.shift while @revocations.size >= 100_000
-      @revocations[subject] = @clock.call
     end
   end
 end

@@ -143,11 +143,9 @@ module Hikyaku
 
     # Who has a connection got it in the parent.
     def abandon
-      @hub.drive do |engine|
-        inherited = []
-        engine.each_subscriber { |subscriber| inherited << subscriber if subscriber.connection }
-        inherited.each { |subscriber| engine.unsubscribe(subscriber) }
-      end
+      inherited = []
+      @hub.drive { |engine| engine.each_subscriber { |subscriber| inherited << subscriber if subscriber.connection } }
+      inherited.each { |subscriber| @hub.unsubscribe(subscriber) }
     end
 
     def run

@@ -47,9 +47,4 @@ module Hikyaku
   class KeyReused < ArgumentError
     include Error
   end
-
-  # More connections than the hub may hold, in total or from one address.
-  class TooManyConnections < StandardError
-    include Error
-  end
 end

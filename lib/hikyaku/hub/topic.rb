@@ -38,7 +38,7 @@ module Hikyaku
           text = utf8(string)
           raise InvalidTopic, "#{name} is not valid UTF-8" unless text
           return text unless (char = forbidden(text))
-          raise InvalidTopic, "#{name} #{text[0, EXCERPT].inspect} holds #{format("U+%04X", char.ord)}: control and format characters are not allowed"
+          raise InvalidTopic, "#{name} #{excerpt(text)} holds #{format("U+%04X", char.ord)}: control and format characters are not allowed"
         end
 
         # Whether a string is valid UTF-8 without control and format characters: the rule for topics, matchers, event
@@ -52,6 +52,9 @@ module Hikyaku
         end
 
         private
+
+        # String#inspect leaves some format characters as they are.
+        def excerpt(text) = text[0, EXCERPT].inspect.gsub(FORBIDDEN) { |char| format("\\u{%X}", char.ord) }
 
         # Bytes from a socket are taken as UTF-8; other encodings are converted.
         def utf8(string)

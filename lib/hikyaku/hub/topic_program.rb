@@ -15,7 +15,11 @@ module Hikyaku
       MAX_INSTRUCTIONS = 16_384
       # Different byte sets that a program may have.
       MAX_SETS = 255
-      # Steps after which a run is given up and the text counts as not matching.
+      # Steps that a run may take, for each byte of the text and beside that; after them it is given up, and the text counts as not
+      # matching. Patterns that people write take less than ten a byte.
+      STEPS_A_BYTE = 32
+      STEPS = 1_024
+      # Steps that no run may take more of.
       MAX_STEPS = 65_536
       # Only for programs of at most so many instructions it is worth to find out whether they are deterministic.
       MAX_PROVEN = 2_048
@@ -28,11 +32,10 @@ module Hikyaku
       # @raise [InvalidMatcher] the program would be too long
       def initialize(expression)
         self.class.check!(expression)
-        @expression = expression
         @bytes = Assembler.new(expression).bytes.freeze
         @runner = Runner.new(@bytes)
         @widest = (Expression.size(expression) > MAX_PROVEN) ? nil : @runner.widest_way
-        @regexp = @widest && regexp
+        @regexp = @widest && regexp(expression)
         freeze
       end
 
@@ -43,6 +46,10 @@ module Hikyaku
         raise InvalidMatcher, "matcher is too large: it compiles to more than #{MAX_INSTRUCTIONS} instructions; repeat less or write it shorter"
       end
 
+      # @param size [Integer] bytes of a text
+      # @return [Integer] steps that a run over it may take
+      def self.allowed_steps(size) = [STEPS + STEPS_A_BYTE * size, MAX_STEPS].min
+
       # @return [String] binary
       attr_reader :bytes
 
@@ -52,24 +59,23 @@ module Hikyaku
       # @param text [String]
       # @return [Boolean]
       def match?(text)
-        return run(text).first unless @regexp && @widest * (text.bytesize + 1) <= MAX_STEPS
+        return run(text).first unless @regexp && @widest * (text.bytesize + 1) <= self.class.allowed_steps(text.bytesize)
         @regexp.match?(text.ascii_only? ? text : text.b)
       end
 
       # Runs the program, as any other runner would.
       #
       # @param text [String]
-      # @param max_steps [Integer]
       # @return [Array(Boolean, Integer)] whether the text matches, and the steps that it took
-      def run(text, max_steps: MAX_STEPS) = @runner.run(text, max_steps: max_steps)
+      def run(text) = @runner.run(text)
 
       # @return [Boolean] whether #match? goes to Ruby's own regular expressions
       def deterministic? = !@regexp.nil?
 
       private
 
-      def regexp
-        source = Expression.source(@expression) or return
+      def regexp(expression)
+        source = Expression.source(expression) or return
         Regexp.new("\\A(?:#{source})\\z".b, Regexp::NOENCODING)
       end
     end

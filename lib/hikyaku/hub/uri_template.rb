@@ -37,10 +37,8 @@ module Hikyaku
       # @return [Boolean]
       def match?(text) = @program.match?(text)
 
-      # For a runner that is not written in Ruby: see docs/topic-program.md.
-      #
-      # @return [String] binary
-      def program = @program.bytes
+      # @return [TopicProgram]
+      attr_reader :program
 
       # @return [String]
       def inspect = "#<#{self.class} #{@prefix}…>"

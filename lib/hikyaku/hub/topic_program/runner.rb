@@ -18,22 +18,24 @@ module Hikyaku
           version, sets, count = bytes.unpack("CCn")
           raise ArgumentError, "a topic program of version #{version}: only #{VERSION} is known" unless version == VERSION
           @sets = Array.new(sets) { |index| bytes.byteslice(4 + 32 * index, 32).unpack("C*").each_with_index.sum { |byte, at| byte << (8 * at) } }
-          @ops, @arguments, @targets = bytes.byteslice(4 + 32 * sets, 4 * count).unpack("CCn" * count).each_slice(3).to_a.transpose
+          @bytes = bytes
+          @first = 4 + 32 * sets
+          @count = count
         end
 
         # @param text [String]
-        # @param max_steps [Integer]
         # @return [Array(Boolean, Integer)] whether the program accepts the text, and the steps that it took; when they would be
         #   more than allowed, false and the steps so far
-        def run(text, max_steps: MAX_STEPS)
+        def run(text)
           ended = text.bytesize
-          marks = Array.new(@ops.size, -1)
+          allowed = TopicProgram.allowed_steps(ended)
+          marks = Array.new(@count, -1)
           states = [0]
           steps = 0
           0.upto(ended) do |offset|
             states, matched, added = closure(states, marks, offset, ended)
             steps += added
-            return [false, steps] if steps > max_steps
+            return [false, steps] if steps > allowed
             return [matched, steps] if offset == ended
             states = after(states, text.getbyte(offset))
             return [false, steps] if states.empty?
@@ -46,11 +48,11 @@ module Hikyaku
         # @return [Integer, nil] the most steps that a byte can take; nil when more than one way may be open, or when it would take
         #   long to find out
         def widest_way
-          budget = 8 * @ops.size + 1_000
+          budget = 8 * @count + 1_000
           widest = 1
-          starts = [0] + @ops.each_index.select { |index| READING[@ops[index]] }.map { |index| index + 1 }
+          starts = [0] + (0...@count).select { |index| READING[op(index)] }.map { |index| index + 1 }
           single = starts.all? do |start|
-            next true if READING[@ops[start]]
+            next true if READING[op(start)]
             paths = paths_from(start, budget)
             next false unless paths && disjoint?(paths)
             budget -= paths.size
@@ -60,6 +62,12 @@ module Hikyaku
         end
 
         private
+
+        def op(index) = @bytes.getbyte(@first + 4 * index)
+
+        def argument(index) = @bytes.getbyte(@first + 4 * index + 1)
+
+        def target(index) = (@bytes.getbyte(@first + 4 * index + 2) << 8) | @bytes.getbyte(@first + 4 * index + 3)
 
         # What can be reached without reading, in no particular order: each instruction once.
         def closure(states, marks, offset, ended)
@@ -71,10 +79,10 @@ module Hikyaku
             next if marks[index] == offset
             marks[index] = offset
             added += 1
-            case @ops[index]
+            case op(index)
             when BYTE, SET, ANY then ready << index
-            when JUMP then states << @targets[index]
-            when SPLIT then states << @targets[index] << index + 1
+            when JUMP then states << target(index)
+            when SPLIT then states << target(index) << index + 1
             when MATCH then matched = true
             when START then states << index + 1 if offset.zero?
             when FINISH then states << index + 1 if offset == ended
@@ -88,9 +96,9 @@ module Hikyaku
         end
 
         def reads?(index, byte)
-          case @ops[index]
-          when BYTE then @arguments[index] == byte
-          when SET then @sets[@arguments[index]][byte] == 1
+          case op(index)
+          when BYTE then argument(index) == byte
+          when SET then @sets[argument(index)][byte] == 1
           else true
           end
         end
@@ -103,9 +111,9 @@ module Hikyaku
             index = pending.pop
             return if seen[index] || seen.size > budget
             seen[index] = true
-            case @ops[index]
-            when JUMP then pending << @targets[index]
-            when SPLIT then pending << @targets[index] << index + 1
+            case op(index)
+            when JUMP then pending << target(index)
+            when SPLIT then pending << target(index) << index + 1
             when START, FINISH then return
             end
           end
@@ -123,9 +131,9 @@ module Hikyaku
         end
 
         def mask_of(index)
-          case @ops[index]
-          when BYTE then 1 << @arguments[index]
-          when SET then @sets[@arguments[index]]
+          case op(index)
+          when BYTE then 1 << argument(index)
+          when SET then @sets[argument(index)]
           when ANY then Expression::EVERY_BYTE
           end
         end

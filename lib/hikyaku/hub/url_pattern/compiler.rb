@@ -44,7 +44,7 @@ module Hikyaku
         def of_string(pattern, base)
           init = ConstructorString.parse(pattern) { |protocol| special?(protocol(protocol)) }
           raise InvalidMatcher, "URL pattern #{pattern.inspect} is relative, and there is no base URL" unless base || init.key?(:protocol)
-          base ? init.merge(baseURL: base) : init
+          (base && !init.key?(:protocol)) ? init.merge(baseURL: base) : init
         end
 
         def protocol(pattern) = Component.compile(pattern, encode: Canonical.method(:protocol))

@@ -83,10 +83,10 @@ module Hikyaku
           first = (nodes.first == Expression::ANYTHING) ? "" : texts.shift
           last = (nodes.last == Expression::ANYTHING) ? "" : texts.pop
           return ->(text) { text.start_with?(first) } if texts.empty? && last.empty?
-          longest = TopicProgram::MAX_STEPS / (Expression.size(@expression) + 1) - 1
-          long = nil
+          most_steps = Expression.size(@expression) + 1
+          full = nil
           lambda do |text|
-            next (long ||= program).run(text).first if text.size > longest
+            next (full ||= program).run(text).first if most_steps * (text.size + 1) > TopicProgram.allowed_steps(text.size)
             text.start_with?(first) && text.end_with?(last) && within?(text, texts, first.size, text.size - last.size)
           end
         end

@@ -1,0 +1,45 @@
+# frozen_string_literal: true
+
+require_relative "../error"
+
+module Hikyaku
+  # More connections than the hub may hold, in total or from one address.
+  class TooManyConnections < StandardError
+    include Error
+  end
+
+  class Hub
+    # Counts the subscribers, in total and by client address, and refuses those that are too many.
+    #
+    # Mercure draft-08, section "Subscription", asks for such limits.
+    class Admission
+      # @param total [Integer, nil] nil: any number
+      # @param per_address [Integer, nil] nil: any number
+      def initialize(total: nil, per_address: nil)
+        @total = total
+        @per_address = per_address
+        @count = 0
+        @addresses = Hash.new(0)
+      end
+
+      # @param address [String, nil] nil where there is none, as on a Unix socket: then only the total counts
+      # @return [void]
+      # @raise [TooManyConnections]
+      def admit(address)
+        raise TooManyConnections, "the hub holds #{@total} connections, its limit" if @total && @count >= @total
+        if address && @per_address && @addresses[address] >= @per_address
+          raise TooManyConnections, "your address holds #{@per_address} connections, its limit"
+        end
+        @count += 1
+        @addresses[address] += 1 if address
+      end
+
+      # @param address [String, nil] of a subscriber that was admitted and has left
+      # @return [void]
+      def release(address)
+        @count -= 1
+        @addresses.delete(address) if address && (@addresses[address] -= 1) <= 0
+      end
+    end
+  end
+end
