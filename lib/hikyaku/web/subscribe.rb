@@ -42,6 +42,7 @@ module Hikyaku
       # @return [Array(Integer, Hash, Stream)]
       # @raise [Problem]
       def call(request)
+        raise Problem.new(503, "the hub is stopping", headers: {"retry-after" => "1"}) if @hub.stopped?
         query = request.query
         body = (request.method == "QUERY" && request.body?) ? request.form(limit: @config.max_request_bytes) : []
         access = @gate.subscriber(request)
