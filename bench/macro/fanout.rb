@@ -10,9 +10,10 @@ require_relative "fanout/page"
 require_relative "../harness/machine"
 
 options = Bench::Fanout::Options.parse(ARGV)
+facts = Bench::Machine.facts # before the runs: the tree may change meanwhile
 runs = Bench::Fanout::Runs.new(options).call { |line| warn line }
 summary = Bench::Fanout::Summary.new(runs)
-page = Bench::Fanout::Page.new(summary, options: options, facts: Bench::Machine.facts)
+page = Bench::Fanout::Page.new(summary, options: options, facts: facts)
 
 puts page.tables
 written = page.write(options.out)

@@ -9,8 +9,9 @@ require_relative "subscribers/runs"
 require_relative "../harness/machine"
 
 options = Bench::Subscribers::Options.parse(ARGV)
+facts = Bench::Machine.facts # before the runs: the tree may change meanwhile
 runs = Bench::Subscribers::Runs.new(options).call { |line| warn line }
-page = Bench::Subscribers::Page.new(runs, options: options, facts: Bench::Machine.facts)
+page = Bench::Subscribers::Page.new(runs, options: options, facts: facts)
 
 puts page.tables
 puts "Written: #{page.write(options.out).join(", ")}"

@@ -37,7 +37,7 @@ module Bench
           of the rounds, then the least and the greatest. CPU is the server's own, over all its threads, publishing included. A ratio is
           taken within a round. Compare ratios, not microseconds: they depend on the machine.
 
-          Again with: `bin/bench fanout`#{" `--peers`" if @options.peers}
+          Again with: `bin/bench fanout#{" --peers" if @options.peers}`
 
           #{Markdown.table(%w[What Value], @facts.to_a)}
           #{tables}
