@@ -18,6 +18,9 @@ class TypesTest < Minitest::Test
     "test/config_test.rb" => nil,
     "test/publisher_test.rb" => /misuse|streams_of_a_subject|becomes_JSON/,
     "test/web/token_maker_test.rb" => nil,
+    "test/protocol/publication_test.rb" => nil,
+    "test/protocol/subscription_api_test.rb" => nil,
+    "test/protocol/revocation_test.rb" => nil,
     "test/publisher/hikyaku_hub_test.rb" => /every_field/,
     "test/event_source_test.rb" => nil
   }.freeze

@@ -20,7 +20,8 @@ module Suite
           "browser" => [tests("browser", "test/system/**/*_test.rb")],
           "integration" => [tests("integration", "test/integration/**/*_test.rb", "test/readme_test.rb")],
           "unit" => units,
-          "contract" => [tests("contract", "test/contracts/**/*_test.rb")],
+          "protocol" => [tests("protocol", "test/protocol/**/*_test.rb")],
+          "contract" => [process("contract", contracts)],
           "lint" => [Part.new(name: "lint", commands: [%w[standardrb --no-fix]])],
           "types" => [types],
           "docs" => [docs],
@@ -48,9 +49,12 @@ module Suite
         tests("docs", "test/documentation_test.rb").tap { |part| part.commands.unshift(yard) }
       end
 
+      # What holds for every engine: the files that run a contract of test/contracts over one.
+      def contracts = Dir["test/**/*_test.rb"].select { |file| File.read(file).match?(/^require "contracts\//) }
+
       # Every test file that has no part of its own, dealt out by size to processes of about the same length.
       def units
-        own = Dir["test/{system,integration,contracts}/**/*_test.rb",
+        own = contracts + Dir["test/{system,integration,protocol}/**/*_test.rb",
           "test/{architecture,style,readme,types,documentation}_test.rb"]
         shares = Array.new(UNIT_PROCESSES) { [] }
         (Dir["test/**/*_test.rb"] - own).sort_by { |file| -File.size(file) }.each do |file|
