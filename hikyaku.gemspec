@@ -21,7 +21,7 @@ Gem::Specification.new do |spec|
   spec.add_dependency "jwt", "~> 3.1"
   spec.add_dependency "jwt-eddsa", "~> 1.0"
   spec.add_dependency "nio4r", "~> 2.7"
-  spec.add_dependency "puma", ">= 7.0", "< 9"
+  spec.add_dependency "puma", "~> 8.0"
   spec.add_dependency "rack", ">= 3.0", "< 4"
   spec.add_dependency "uri-whatwg_parser", "~> 0.3"
 end

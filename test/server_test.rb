@@ -128,6 +128,19 @@ class ServerTest < Minitest::Test
     assert_empty @app.seen
   end
 
+  test "a body whose end two readers may see in two places is refused, and what follows is not read (RFC 9112, section 6)" do
+    start
+    smuggled = "GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n"
+    {
+      "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n" => "0\r\n\r\n", "Transfer-Encoding: chunked\r\nContent-Length: 0\r\n" => "0\r\n\r\n",
+      "Content-Length: 5\r\nContent-Length: 6\r\n" => "abcdef", "Content-Length: 5, 5\r\n" => "abcde", "Content-Length: +5\r\n" => "abcde",
+      "Transfer-Encoding: chunked, identity\r\n" => "0\r\n\r\n", "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n" => "0\r\n\r\n"
+    }.each do |fields, body|
+      problem(ask("POST / HTTP/1.1\r\nHost: x\r\n#{fields}\r\n#{body}#{smuggled}"), 400)
+      assert_empty @app.seen, fields
+    end
+  end
+
   test "section Publication: a body that is far too large is answered 413, however it is sent, and the client can read it" do
     start(max_request_bytes: 1024)
     body = "x" * 100_000

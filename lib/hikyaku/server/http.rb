@@ -49,7 +49,31 @@ module Hikyaku
         listener.sockets.each { |socket| adopt(socket) }
       end
 
+      # A request that says both how long its body is and that it is chunked is refused: two readers may take two
+      # different things for the next request (RFC 9112, section 6.1).
+      class Client < Puma::Client
+        private
+
+        def setup_body
+          return super unless env.key?("HTTP_TRANSFER_ENCODING") && env.key?("CONTENT_LENGTH")
+          @error_status_code = 400
+          env["HTTP_CONNECTION"] = "close"
+          raise Puma::HttpParserError, "Content-Length beside Transfer-Encoding"
+        end
+      end
+      private_constant :Client
+
       private
+
+      # As Puma makes its clients.
+      def new_client(io, socket)
+        Client.new(io, binder.env(socket)).tap do |client|
+          client.listener = socket
+          client.env_set_http_version = @env_set_http_version
+          client.http_content_length_limit = @http_content_length_limit
+          client.supported_http_methods = @supported_http_methods
+        end
+      end
 
       def adopt(socket)
         socket.extend(Patience).logger = @logger
