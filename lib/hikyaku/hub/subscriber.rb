@@ -38,8 +38,8 @@ module Hikyaku
 
       # What was taken and not yet reported as written, where it leads, how many events it holds; the engine's own.
       attr_accessor :taken, :taken_to, :taken_count
-      # The position of which `offset` bytes were sent; the engine's own.
-      attr_accessor :partial_at
+      # The position of which `offset` bytes were sent, and its bytes where they are kept; the engine's own.
+      attr_accessor :partial_at, :partial
       # Where the timers have it; the engine's own.
       attr_accessor :beat_slot, :deadline_slot, :deadline_reason
 
@@ -60,7 +60,7 @@ module Hikyaku
         @feed = nil
         @active_at = 0.0
         @closing = @connection = @last_event_id = @began_at = @id = nil
-        @taken = @taken_to = @partial_at = @beat_slot = @deadline_slot = @deadline_reason = nil
+        @taken = @taken_to = @partial_at = @partial = @beat_slot = @deadline_slot = @deadline_reason = nil
         @taken_count = 0
       end
 

@@ -67,7 +67,10 @@ module Hikyaku
             wrote_part(subscriber, taken, bytes)
           elsif subscriber.taken_to
             subscriber.cursor = subscriber.taken_to
-            subscriber.offset = 0
+            if subscriber.offset > 0
+              subscriber.offset = 0
+              subscriber.partial = nil
+            end
             @deliveries += subscriber.taken_count
             ready!(subscriber) if subscriber.control
           else

@@ -10,7 +10,10 @@ module Hikyaku
       module Gathering
         # Records that one `take` looks at before others get their turn.
         SCAN_BUDGET = 256
-        private_constant :SCAN_BUDGET
+        # Bytes of an event that is kept for a reader who has a part of it when the ring drops it: no more than the kernel
+        # holds for the reader anyway. Of a larger one the rest is lost, and the stream with it.
+        KEPT = 64 * 1024
+        private_constant :SCAN_BUDGET, :KEPT
 
         private
 
@@ -26,15 +29,15 @@ module Hikyaku
         end
 
         def take_rest(subscriber)
-          record = @log[subscriber.partial_at]
-          unless record
+          frame = subscriber.partial || @log[subscriber.partial_at]&.frame
+          unless frame
             close(subscriber, :overrun)
             return
           end
           ready!(subscriber)
           subscriber.taken_count = 1
           subscriber.taken_to = subscriber.partial_at
-          subscriber.taken = record.frame.byteslice(subscriber.offset, record.frame.bytesize)
+          subscriber.taken = frame.byteslice(subscriber.offset, frame.bytesize)
         end
 
         def gather(subscriber, max_bytes)
@@ -111,10 +114,12 @@ module Hikyaku
           end
           @budget = Float::INFINITY
           while (position = following(subscriber, subscriber.cursor))
-            size = @log[position].frame.bytesize
+            frame = @log[position].frame
+            size = frame.bytesize
             if bytes < size
               subscriber.offset = bytes
               subscriber.partial_at = position
+              subscriber.partial = frame if bytes > 0 && size <= KEPT
               return
             end
             bytes -= size
