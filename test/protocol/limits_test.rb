@@ -1,0 +1,157 @@
+# frozen_string_literal: true
+
+require "support/protocol_test"
+
+# Every limit of the configuration, at it and one beyond: Mercure draft-08, sections "Publication", "Subscription",
+# "Authorization Details" and "Resource Limits". (Those of a token's details: authorization_details_test.)
+class Protocol::LimitsTest < Protocol::Test
+  settings max_request_bytes: 4_000, max_topics: 3, max_topic_bytes: 200, max_id_bytes: 20, max_type_bytes: 10, max_matchers: 4, max_pattern_bytes: 150, max_token_bytes: 1_200
+
+  test "the size of a publish's body (Publication: 413)" do
+    body = ->(size) { "topic=a&data=".ljust(size, "x") }
+    assert_equal 200, post(body[4_000]).status
+    assert_problem 413, post(body[4_001])
+    assert_problem 413, post(body[100_000])
+    chunked = ->(size) { {headers: {"transfer-encoding" => "chunked", "content-type" => "application/x-www-form-urlencoded"}.merge(bearer(publisher)), body: "#{size.to_s(16)}\r\n#{body[size]}\r\n0\r\n\r\n"} }
+    assert_equal 200, client.request("POST", server.path, **chunked[4_000]).status
+    assert_problem 413, client.request("POST", server.path, **chunked[4_001])
+  end
+
+  test "a length that only promises too much is refused before it comes (Publication: 413)" do
+    head = "POST #{server.path} HTTP/1.1\r\nhost: a\r\ncontent-type: application/x-www-form-urlencoded\r\nauthorization: Bearer #{publisher}\r\n"
+    assert_problem 413, client.raw("#{head}content-length: 4001\r\nconnection: close\r\n\r\n#{"x" * 4001}")
+  end
+
+  test "the number of topics (Publication: 413)" do
+    topics = ->(count) { Array.new(count) { |i| ["topic", topic(i)] } }
+    assert_equal 200, post(topics[3]).status
+    assert_problem 413, post(topics[4])
+    assert_problem 413, post([["topic", topic]] * 4)
+  end
+
+  test "the length of a topic, an id and a type, in bytes (Publication: 413)" do
+    {"topic" => 200, "id" => 20, "type" => 10}.each do |name, limit|
+      rest = {"topic" => topic}.reject { |key, _| key == name }
+      ["x" * limit, "é" * (limit / 2)].each do |value|
+        assert_equal 200, post(rest.merge(name => value).to_a).status, name
+        assert_problem 413, post(rest.merge(name => "#{value}x").to_a), name
+      end
+      assert_problem 413, post([["topic", topic], ["topic", "x" * 201]])
+    end
+  end
+
+  test "what is not allowed at all is 400, also where it is too long besides" do
+    assert_problem 400, post("data=x")
+    assert_problem 400, post("topic" => topic, "retry" => "x" * 3000)
+    assert_problem 400, post("topic" => topic, "retry" => "9" * 1000), "a time beyond all measure"
+  end
+
+  test "the number of matchers, and their length (Subscription: 400)" do
+    matchers = ->(count) { Array.new(count) { |i| ["match", topic(i)] } }
+    assert_equal 200, subscribe(matchers[4]).status
+    [matchers[5], matchers[3] + [["match_urlpattern", "/a"], ["match_exact", "b"]], [["match", "a"]] * 5].each { |parameters| assert_problem 400, subscribe(parameters) }
+    assert_problem 400, subscribe(matchers[2], method: "QUERY", body: matchers[3])
+    %w[match match_exact match_urlpattern].each do |name|
+      ["https://example.com/".ljust(150, "x"), "https://example.com/" + "é" * 65].each do |value|
+        assert_equal 200, subscribe(name => value).status, name
+        assert_problem 400, subscribe(name => "#{value}x"), name
+      end
+    end
+  end
+
+  test "the size of a QUERY's body is that of any request (Subscription; Publication: 413)" do
+    assert_equal 200, subscribe({"match" => "a"}, method: "QUERY", body: "x=".ljust(4_000, "y")).status
+    assert_problem 413, subscribe({"match" => "a"}, method: "QUERY", body: "x=".ljust(4_001, "y"))
+  end
+
+  test "the size of a token, before anything else of it is looked at (Resource Limits: 401)" do
+    short = token(:publisher, "*", note: "")
+    fitting = token(:publisher, "*", note: "x" * ((1_200 - short.bytesize) * 3 / 4))
+    assert_operator fitting.bytesize, :<=, 1_200
+    assert_equal 200, post({"topic" => topic}, token: fitting).status
+    assert_challenge 401, "invalid_token", post({"topic" => topic}, token: token(:publisher, "*", note: "x" * 900))
+    assert_challenge 401, "invalid_token", post({"topic" => topic}, token: "x" * 20_000)
+  end
+
+  test "connections in total: 429, and when to come again (Subscription)" do
+    start(max_connections: 2)
+    streams = [follow(topic), follow(topic)]
+    refused = subscribe("match" => topic)
+    assert_problem 429, refused
+    assert_match(/\A[1-9]\d*\z/, refused["retry-after"])
+    assert_nil refused["www-authenticate"]
+    # Others are not concerned.
+    publish(topic, "x")
+    streams.each { |stream| assert_next "x", stream }
+    assert_equal 200, get("#{server.path}?match=a", method: "HEAD").status
+    # Who leaves makes room, and who was refused is not counted or announced.
+    streams.first.close
+    Thread.pass until hub.stats[:subscribers] == 1
+    follow(topic)
+    assert_equal 429, subscribe("match" => topic).status
+  end
+
+  test "connections of one address: 429 (Subscription)" do
+    start(max_connections_per_address: 2, trusted_proxies: ["127.0.0.1"])
+    2.times { follow(topic) }
+    assert_problem 429, subscribe("match" => topic)
+    other = {"x-forwarded-for" => "192.0.2.7"}
+    streams = Array.new(2) { follow(topic, headers: other) }
+    assert_problem 429, subscribe({"match" => topic}, headers: other)
+    # Only the last address is the trusted proxy's own word.
+    assert_problem 429, subscribe({"match" => topic}, headers: {"x-forwarded-for" => "192.0.2.99, 192.0.2.7"})
+    streams.each(&:close)
+    Thread.pass until hub.stats[:subscribers] == 2
+    follow(topic, headers: other)
+  end
+
+  test "an address that no trusted proxy vouches for is not believed" do
+    start(max_connections_per_address: 1)
+    follow(topic, headers: {"x-forwarded-for" => "192.0.2.1"})
+    assert_problem 429, subscribe({"match" => topic}, headers: {"x-forwarded-for" => "192.0.2.2", "forwarded" => "for=192.0.2.3", "x-real-ip" => "192.0.2.4"})
+  end
+
+  test "a reader that takes nothing for so long is closed, and no other with it" do
+    start(write_timeout: 1, max_request_bytes: 1_048_576)
+    stuck = follow(topic)
+    reader = follow(topic)
+    20.times { |i| publish(topic, "#{i} ".ljust(500_000, "x")) }
+    assert_equal (0...20).map(&:to_s), reader.take(20).map { |event| event.data[/\d+/] }
+    deadline = HttpClient.now + 8
+    Thread.pass while hub.stats[:subscribers] > 1 && HttpClient.now < deadline && sleep(0.02)
+    assert_equal 1, hub.stats[:subscribers]
+    stuck.close
+  end
+
+  test "a reader that the history passes is told in its stream, and moved on or closed as the setting says (Reconnection: events may be lost)" do
+    start(history: 262_144, slow_readers: [["close", "https://example.com/closed/*"], ["gap", "*"]], max_request_bytes: 1_048_576, subscriptions: false)
+    told, closed = follow(topic), follow("https://example.com/closed/a")
+    600.times { |i| hub.publish(Hikyaku::Hub::Update.new(topics: [topic, "https://example.com/closed/a"], data: "#{i} ".ljust(20_000, "x"))) }
+    publish(topic, "end")
+    events = told.until("end")
+    gap = events.find { |event| event.type == "mercure" }
+    document = JSON.parse(gap.data)
+    assert_equal ["gap", "overrun", [{"match" => topic, "match_type" => "exact"}]], document.values_at("type", "reason", "matches")
+    numbers = (events - [gap]).map { |event| event.data.to_i }
+    assert_equal numbers.uniq.sort, numbers
+    assert_operator numbers.size, :<, 600
+    assert_operator closed.rest.size, :<, 600
+    # The gap event's id is where the stream went on.
+    again = follow(topic, headers: {"last-event-id" => events.last.id})
+    assert_equal events.last.id, again["mercure-last-event-id"]
+    assert_next "end", again
+  end
+
+  test "a subscriber that talks on and on is closed: it has nothing to say" do
+    start
+    connection = client.connect
+    connection.write("GET #{server.path}?match=a HTTP/1.1\r\nhost: a\r\n\r\n")
+    connection.head(HttpClient.now + 5)
+    quiet = follow(topic)
+    50.times { connection.write("x" * 4_096) }
+    Thread.pass until hub.stats[:subscribers] == 1
+    publish(topic, "x")
+    assert_next "x", quiet
+    connection.close
+  end
+end
