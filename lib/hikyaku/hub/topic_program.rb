@@ -72,6 +72,9 @@ module Hikyaku
       # @return [Boolean] whether #match? goes to Ruby's own regular expressions
       def deterministic? = !@regexp.nil?
 
+      # @return [String]
+      def inspect = "#<#{self.class} #{@bytes.bytesize} bytes>"
+
       private
 
       def regexp(expression)

@@ -44,6 +44,7 @@ module Hikyaku
         def of_string(pattern, base)
           init = ConstructorString.parse(pattern) { |protocol| special?(protocol(protocol)) }
           raise InvalidMatcher, "URL pattern #{pattern.inspect} is relative, and there is no base URL" unless base || init.key?(:protocol)
+          # With a base the standard would put "urn\\:books\\:*" below the base's path. The hub's URL is for relative patterns.
           (base && !init.key?(:protocol)) ? init.merge(baseURL: base) : init
         end
 
