@@ -18,7 +18,7 @@ module Hikyaku
         "x-accel-buffering" => "no"
       }.freeze
       TYPES = {"match" => "exact", "match_exact" => "exact", "match_urlpattern" => "urlpattern"}.freeze
-      RESERVED = /\Amatch/i
+      RESERVED = "match"
       # Names under which 0.x clients send the last event id.
       LEGACY_CURSORS = %w[lastEventID Last-Event-ID].freeze
       private_constant :HEADERS, :TYPES, :RESERVED, :LEGACY_CURSORS
@@ -63,7 +63,7 @@ module Hikyaku
       private
 
       def grant_for(parameters, access)
-        deciding = parameters.select { |name, _| RESERVED.match?(name) || name == "topic" }
+        deciding = parameters.select { |name, _| reserved?(name) || name == "topic" }
         @grants.fetch(access, deciding) { decide(deciding, access) }
       end
 
@@ -79,7 +79,7 @@ module Hikyaku
 
       def matchers_of(parameters)
         found = parameters.filter_map do |name, value|
-          if RESERVED.match?(name)
+          if reserved?(name)
             type = TYPES[name] or raise InvalidMatcher, "#{printable(name)} is not a matcher this hub knows: use match, match_exact or match_urlpattern"
             [type, value]
           elsif name == "topic" && @config.legacy
@@ -91,6 +91,9 @@ module Hikyaku
         end
         found.uniq.map { |type, pattern| @hub.matcher(type, pattern, max_bytes: @config.max_pattern_bytes) }
       end
+
+      # ASCII letters in any case; the rest of the name may be anything, even what is not UTF-8.
+      def reserved?(name) = name.byteslice(0, RESERVED.bytesize).casecmp(RESERVED) == 0
 
       def missing_matcher
         @config.legacy ? "no topic is asked for: send match, match_urlpattern or topic" : "no topic is asked for: send match or match_urlpattern"
