@@ -66,7 +66,7 @@ class UrlTest < Minitest::Test
     short = 0
     6_000.times do
       string = Array.new(1 + random.rand(7)) { pieces[random.rand(pieces.size)] }.join
-      string = ["https://a.com/", "/"][random.rand(2)] + string if random.rand(2).zero?
+      string = ["https://a.com/", "/", "a", "a/"][random.rand(4)] + string if random.rand(2).zero?
       base = bases[random.rand(bases.size)]
       fast = Url.send(:fast, string, base)
       next unless fast
@@ -80,7 +80,7 @@ class UrlTest < Minitest::Test
 
   test "what topics mostly look like goes the short way" do
     ["https://example.com/books/1", "https://example.com", "http://a-b.example.com:8080/.well-known/x?y=z#f"].each { |topic| assert Url.send(:fast, topic, nil), topic }
-    ["/books/1", "/", "/.well-known/mercure/subscriptions/x?y"].each { |topic| assert Url.send(:fast, topic, Url.parse(HUB)), topic }
+    ["/books/1", "/", "/.well-known/mercure/subscriptions/x?y", "books/1", "chat"].each { |topic| assert Url.send(:fast, topic, Url.parse(HUB)), topic }
   end
 
   test "a URL is frozen, and does not change as a base" do
@@ -94,6 +94,12 @@ class UrlTest < Minitest::Test
 
   test "bytes that are no UTF-8 are no URL" do
     assert_nil Url.parse("http://a/\xFF")
+  end
+
+  test "hosts that only IDNA can read are no longer than DNS allows, so that none takes long" do
+    {"é" * 63 => true, "é" * 64 => false, "a#{"\u0301" * 2000}" => false, "xn--#{"a9" * 40}" => false, (["é" * 50] * 5).join(".") => false, "#{"a" * 300}.com" => true}.each do |host, expected|
+      assert_equal expected, !Url.parse("https://#{host}/").nil?, host[0, 70]
+    end
   end
 
   test "inspection shows no password" do

@@ -15,10 +15,12 @@ module Hikyaku
       # so none is Punycode.
       CANONICAL = %r{\A(https?)://((?:#{LABEL}\.)*[a-z](?:[a-z0-9]|-(?!-))*)(?::([1-9][0-9]{0,4}))?(/#{PATH})?(?:\?(#{QUERY}))?(?:\#(#{FRAGMENT}))?\z}
       CANONICAL_PATH = %r{\A(?!//)(/#{PATH})(?:\?(#{QUERY}))?(?:\#(#{FRAGMENT}))?\z}
+      # Without a colon in its first segment, so that nothing of it is a scheme.
+      CANONICAL_RELATIVE = %r{\A([!$&'()*+,\-.0-9;=@A-Z\[\]_a-z|~]+(?:/#{PATH})?)(?:\?(#{QUERY}))?(?:\#(#{FRAGMENT}))?\z}
       DOT_SEGMENT = %r{/\.\.?(?:/|\z)}
       # Special schemes and their ports.
       PORTS = {"ftp" => "21", "file" => nil, "http" => "80", "https" => "443", "ws" => "80", "wss" => "443"}.freeze
-      private_constant :PATH, :QUERY, :FRAGMENT, :LABEL, :CANONICAL, :CANONICAL_PATH, :DOT_SEGMENT
+      private_constant :PATH, :QUERY, :FRAGMENT, :LABEL, :CANONICAL, :CANONICAL_PATH, :CANONICAL_RELATIVE, :DOT_SEGMENT
 
       class << self
         # Parses a URL reference.
@@ -53,18 +55,21 @@ module Hikyaku
         # Most topics are canonical already: nothing to decode, encode, resolve or look up.
         def fast(string, base)
           if string.start_with?("/")
-            fast_path(string, base) if base&.plain_http?
+            fast_reference(CANONICAL_PATH.match(string), "", base) if base&.plain_http?
           elsif (match = CANONICAL.match(string))
             protocol, hostname, port, pathname, search, hash = match.captures
             return if pathname && dots?(pathname)
             return if port && !explicit_port?(protocol, port)
             new(protocol: protocol, hostname: hostname, port: port || "", pathname: pathname || "/", search: search, hash: hash)
+          elsif base&.plain_http?
+            fast_reference(CANONICAL_RELATIVE.match(string), base.directory, base)
           end
         end
 
-        def fast_path(string, base)
-          match = CANONICAL_PATH.match(string) or return
-          pathname, search, hash = match.captures
+        def fast_reference(match, directory, base)
+          return unless match
+          path, search, hash = match.captures
+          pathname = "#{directory}#{path}"
           return if dots?(pathname)
           new(protocol: base.protocol, username: base.username, password: base.password, hostname: base.hostname,
             port: base.port, pathname: pathname, search: search, hash: hash)
@@ -128,6 +133,10 @@ module Hikyaku
       # @return [Boolean] a base for the short way
       # @api private
       def plain_http? = @protocol == "https" || @protocol == "http"
+
+      # @return [String] the path up to its last "/"
+      # @api private
+      def directory = @pathname[0..@pathname.rindex("/")]
 
       # @return [Boolean] same components
       def ==(other)
