@@ -214,8 +214,8 @@ module Hikyaku
     # @return [void]
     def shutdown
       @stopped = true
-      @mutex.synchronize { @engine.each_subscriber { |subscriber| @engine.close(subscriber, :shutdown) } }
       @driver&.stop
+      @mutex.synchronize { @engine.each_subscriber { |subscriber| @engine.close(subscriber, :shutdown) } }
     end
 
     # @return [Boolean]

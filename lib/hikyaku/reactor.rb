@@ -20,7 +20,9 @@ module Hikyaku
     SEND_BUFFER = 64 * 1024
     # Bytes that a subscriber may send after its request before it is closed: it has nothing to say.
     MAX_CHATTER = 64 * 1024
-    private_constant :SLICE, :MAX_WRITE, :SEND_BUFFER, :MAX_CHATTER
+    # Seconds of a stop that remain for closing streams, however much there is still to send.
+    PARTING = 2
+    private_constant :SLICE, :MAX_WRITE, :SEND_BUFFER, :MAX_CHATTER, :PARTING
 
     # @param hub [Hub]
     # @param write_timeout [Numeric, nil] seconds without progress after which a blocked subscriber is closed
@@ -113,6 +115,7 @@ module Hikyaku
       @blocked = {}.compare_by_identity
       @sleeping = false
       @stopping = nil
+      @parting = false
       @pid = nil
       @thread = nil
       @next_tick = @next_second = 0.0
@@ -166,9 +169,16 @@ module Hikyaku
       adopt
       more = @hub.drive { |engine| serve(engine) }
       now = monotonic
+      part if @stopping && !@parting && (!more || now > @stopping - PARTING)
       pass_time(now) if now >= @next_tick
       look(more, now)
       Thread.pass if more
+    end
+
+    # Everybody has got what is pending and goes through.
+    def part
+      @parting = true
+      @hub.drive { |engine| engine.each_subscriber { |subscriber| engine.close(subscriber, :shutdown) } }
     end
 
     def finished?

@@ -76,10 +76,10 @@ module Hikyaku
       headers = headers.merge(cors) unless cors.empty?
       [status, headers, body]
     rescue Problem => problem
-      problem.response(@origins.headers(env).merge(challenge(problem)))
+      refuse(problem, env)
     rescue => error
       @logger&.error("#{error.class}: #{error.message} (#{error.backtrace&.first})")
-      Problem.new(500, "the hub made a mistake; its log says more").response(@origins.headers(env))
+      refuse(Problem.new(500, "the hub made a mistake; its log says more"), env)
     end
 
     # Whether a path belongs to the hub, for applications that mount it among others.
@@ -170,6 +170,11 @@ module Hikyaku
       when "OPTIONS" then @origins.preflight(request.env)
       else raise Problem.new(405, "only GET and HEAD are understood here", headers: {"allow" => "GET, HEAD, OPTIONS"})
       end
+    end
+
+    def refuse(problem, env)
+      status, headers, body = problem.response(@origins.headers(env).merge(challenge(problem)))
+      [status, headers, (env["REQUEST_METHOD"] == "HEAD") ? [] : body]
     end
 
     def challenge(problem)
