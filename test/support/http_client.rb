@@ -86,7 +86,7 @@ class HttpClient
         case (bytes = @io.read_nonblock(65_536, exception: false))
         when :wait_readable, :wait_writable
           wait = deadline - HttpClient.now
-          raise TooLate, "nothing came in time; before it: #{@buffer.inspect[0, 200]}" unless wait > 0 && @io.wait_readable(wait)
+          raise TooLate, "nothing came in time; before it: #{@buffer.inspect[0, 200]}" unless wait > 0 && @io.to_io.wait_readable(wait)
         when nil then return
         else return @buffer << bytes
         end
