@@ -56,7 +56,9 @@ module Hikyaku
           def ascii(domain)
             return domain.downcase if domain.ascii_only? && !PUNYCODE.match?(domain.downcase)
             return if domain.size > MAX_DOMAIN || domain.split(/[.\u3002\uFF0E\uFF61]/).any? { |label| label.size > MAX_LABEL }
-            URI::IDNA.whatwg_to_ascii(domain, be_strict: false)
+            ascii = URI::IDNA.whatwg_to_ascii(domain, be_strict: false)
+            # The gem's Punycode decoder passes over characters that are none of it, and so reads another host.
+            ascii if !domain.ascii_only? || ascii == domain.downcase
           rescue URI::IDNA::Error, EncodingError, ArgumentError, RangeError
             nil
           end
