@@ -125,3 +125,5 @@ module Hikyaku
     include Error
   end
 end
+
+require_relative "hikyaku/railtie" if defined?(::Rails::Railtie)

@@ -1,0 +1,73 @@
+# frozen_string_literal: true
+
+# First, so that it does not require this file in its turn.
+require_relative "../hikyaku"
+require "rails/railtie"
+require_relative "railtie/cluster"
+require_relative "railtie/helpers"
+require_relative "railtie/instrumentation"
+require_relative "railtie/log_subscriber"
+require_relative "railtie/middleware"
+require_relative "railtie/mount"
+require_relative "railtie/routing"
+require_relative "railtie/settings"
+
+module Hikyaku
+  # The hub in a Rails application: `config.hikyaku`, the route `hikyaku`, helpers for controllers and views,
+  # notifications, and `Hikyaku.publish` that knows where the hub is.
+  #
+  # Who holds the hub:
+  #
+  #     config.hikyaku.hub is set          nobody here: every process publishes there
+  #     the server (config.ru), one process, with the route drawn     the server
+  #     the server with several processes                             it refuses to start
+  #     a job, the console, the runner                                nobody: publishing raises NoHub
+  #     the test environment               publishes are recorded, see TestHelper
+  class Railtie < ::Rails::Railtie
+    config.hikyaku = ActiveSupport::OrderedOptions.new
+
+    class << self
+      # @return [Mount] the hub's place in the application; outside of code reloading
+      attr_accessor :mount
+    end
+
+    generators { require "generators/hikyaku/install/install_generator" }
+
+    rake_tasks { load File.expand_path("railtie/tasks.rake", __dir__) }
+
+    initializer "hikyaku.mount" do |app|
+      Railtie.mount = Mount.new(Settings.new(app))
+      app.config.middleware.insert_before 0, Middleware, app
+    end
+
+    initializer "hikyaku.routing" do
+      require "action_dispatch/routing/mapper"
+      ActionDispatch::Routing::Mapper.include(Routing)
+    end
+
+    initializer "hikyaku.helpers" do
+      ActiveSupport.on_load(:action_controller) do
+        include Helpers
+
+        helper_method(*Helpers::IN_VIEWS) if respond_to?(:helper_method)
+      end
+    end
+
+    initializer "hikyaku.notifications" do
+      Hikyaku.singleton_class.prepend(Instrumentation)
+      LogSubscriber.attach_to :hikyaku
+    end
+
+    initializer "hikyaku.tests" do
+      if ::Rails.env.test?
+        require_relative "test_helper"
+        TestHelper.record
+        ActiveSupport.on_load(:active_support_test_case) { include TestHelper }
+      end
+    end
+
+    config.after_initialize { Railtie.mount.settle }
+
+    server { Railtie.mount.open }
+  end
+end

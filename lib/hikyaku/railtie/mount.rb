@@ -1,0 +1,146 @@
+# frozen_string_literal: true
+
+require "rack/utils"
+require_relative "../web/metadata"
+require_relative "../web/problem"
+
+module Hikyaku
+  class Railtie < ::Rails::Railtie
+    # The hub's place in the application: a Rack application that answers with the hub of this process, or says where it
+    # is. Lives as long as the process, whatever code is reloaded.
+    #
+    # @api private
+    class Mount
+      SCATTERED = "the server has several processes, and a hub lives in one: run it beside the application " \
+        "(bin/rails hikyaku:hub) and set config.hikyaku.hub to its address, or serve with one process (Puma: workers 0)"
+      private_constant :SCATTERED
+
+      # @return [Settings]
+      attr_reader :settings
+
+      # @param settings [Settings]
+      def initialize(settings)
+        @settings = settings
+        @lock = Mutex.new
+      end
+
+      # Called when the application is initialized, in every process.
+      #
+      # @raise [ConfigError]
+      # @return [void]
+      def settle
+        settings.config
+        settings.connect if settings.remote?
+      end
+
+      # Called when the application is served. With the route drawn, this process holds the hub.
+      #
+      # @raise [ConfigError] the server is about to have several processes
+      # @return [void]
+      def open
+        return if settings.remote? || !settings.routed? || ::Rails.env.test?
+        Cluster.refuse { raise ConfigError, SCATTERED }
+        hold
+      end
+
+      # @param env [Hash] a Rack environment
+      # @return [Array(Integer, Hash, #each)] a Rack response
+      def call(env)
+        payload = {method: env["REQUEST_METHOD"], path: path_of(env)}
+        ActiveSupport::Notifications.instrument("request.hikyaku", payload) do
+          answer(env).tap { |status, *| payload[:status] = status }
+        end
+      end
+
+      # @param env [Hash] a Rack environment
+      # @return [Boolean] whether the request is for the hub
+      def serves?(env)
+        path = path_of(env)
+        return false unless prefixes.any? { |own| path == own || path.start_with?("#{own}/") }
+        settings.routed?
+      end
+
+      # The last net: a server of which it could not be known that it forks. Its hub is given up, so that publishing raises.
+      #
+      # @return [void]
+      def scatter
+        @lock.synchronize do
+          return if @scattered
+          @scattered = true
+          Hikyaku.reset
+        end
+        ::Rails.logger&.error("Hikyaku: #{SCATTERED}")
+      end
+
+      # @param env [Hash] a Rack environment
+      # @return [Boolean] whether a hub of this process could not be the only one
+      def scattered?(env) = !!env["rack.multiprocess"] && !settings.remote?
+
+      # @return [String] where the metadata is, in this application
+      def metadata_path = metadata.path
+
+      # @return [String] what `rails routes` shows
+      def inspect = settings.remote? ? "Hikyaku at #{settings.public_url || settings.hub}" : "Hikyaku"
+
+      private
+
+      def metadata = @metadata ||= Web::Metadata.new(settings.config)
+
+      def prefixes = @prefixes ||= [settings.config.path, metadata.path]
+
+      def path_of(env) = "#{env["SCRIPT_NAME"]}#{env["PATH_INFO"]}"
+
+      def answer(env)
+        return elsewhere(env) if settings.remote?
+        return problem(503, SCATTERED) if scattered?(env)
+        (Hikyaku.web || hold).call(env)
+      end
+
+      def hold
+        @lock.synchronize do
+          Hikyaku.web || begin
+            warn_of_name
+            web = Hikyaku.start(limited(settings.config), logger: ::Rails.logger)
+            owner = Process.pid
+            at_exit { web.shutdown if Process.pid == owner }
+            web
+          end
+        end
+      end
+
+      def limited(config)
+        return config if config.max_connections
+        config.with(max_connections: Server::OpenFiles.for_subscribers(Process.getrlimit(:NOFILE).first))
+      end
+
+      def warn_of_name
+        return unless settings.nameless?
+        ::Rails.logger&.warn("Hikyaku: nobody said under which URL clients find the hub; it takes itself for " \
+          "#{settings.config.hub_url}: set config.hikyaku.resource_identifier")
+      end
+
+      # RFC 9110 section 15.4.8: 307 keeps the method, and the body with it.
+      def elsewhere(env)
+        url = settings.public_url or
+          return problem(404, "the hub is in another process, and it is not known under which URL clients find it: " \
+            "set config.hikyaku.resource_identifier")
+        target = target_of(env, url)
+        query = env["QUERY_STRING"].to_s
+        return problem(404, "the hub is in another process: the server in front must send requests for #{settings.public_path} to it") if own?(env, target)
+        [307, {"location" => query.empty? ? target : "#{target}?#{query}", "cache-control" => "no-store"}, []]
+      end
+
+      def target_of(env, url)
+        path = path_of(env)
+        return metadata.url if path == metadata.path && metadata.url
+        "#{url}#{path.delete_prefix(settings.config.path).chomp("/")}"
+      end
+
+      def own?(env, target)
+        target.casecmp?("#{env["rack.url_scheme"]}://#{env["HTTP_HOST"]}#{path_of(env)}")
+      end
+
+      def problem(status, detail) = Web::Problem.new(status, detail).response
+    end
+  end
+end

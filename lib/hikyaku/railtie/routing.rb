@@ -1,0 +1,25 @@
+# frozen_string_literal: true
+
+module Hikyaku
+  class Railtie < ::Rails::Railtie
+    # For config/routes.rb.
+    module Routing
+      NAME = :hikyaku_hub
+
+      # Serves the hub at `config.hikyaku.path`, and its metadata (RFC 9728).
+      #
+      #     Rails.application.routes.draw do
+      #       hikyaku
+      #     end
+      #
+      # @return [void]
+      # @raise [ArgumentError] inside of a scope or namespace
+      def hikyaku
+        raise ArgumentError, "hikyaku stands outside of scope and namespace; to move it, set config.hikyaku.path" if @scope[:path].present?
+        hub = Railtie.mount
+        match hub.metadata_path, to: hub, via: :all, as: :hikyaku_metadata, format: false
+        mount hub, at: hub.settings.route_path, as: NAME
+      end
+    end
+  end
+end

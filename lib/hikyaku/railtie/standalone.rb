@@ -1,0 +1,46 @@
+# frozen_string_literal: true
+
+require_relative "../server"
+
+module Hikyaku
+  class Railtie < ::Rails::Railtie
+    # The hub as a process of its own that listens where `config.hikyaku.hub` says, with the application's keys and
+    # settings: `bin/rails hikyaku:hub`.
+    #
+    # @api private
+    class Standalone
+      # @param settings [Settings]
+      def initialize(settings)
+        @settings = settings
+      end
+
+      # @return [Integer] the exit code
+      def run
+        Server.new(config, logger: Server::Log.new($stderr, level: config.log_level, format: config.log_format)).run
+      end
+
+      # @return [Config] the application's, with the address
+      # @raise [ConfigError] the address is none that a hub of this machine could have
+      def config
+        @config ||= @settings.config.with(**address, cors_origins: cors_origins)
+      end
+
+      private
+
+      def address
+        hub = @settings.hub or raise ConfigError, "config.hikyaku.hub is not set: the server process holds the hub itself"
+        case hub
+        when %r{\Aunix:(?://)?([^:]+)(?::(/.*))?\z} then {listen: "unix:#{$1}", path: $2}.compact
+        when %r{\Ahttp://(\[[^\]]+\]|[^/:?#]+)(?::(\d+))?(/[^?#]*)?\z} then {listen: "#{$1}:#{$2 || 80}", path: $3}.compact
+        else raise ConfigError, "config.hikyaku.hub is #{hub}: a hub of this application listens at http://HOST:PORT/PATH or unix:PATH"
+        end
+      end
+
+      # On a developer's machine the pages come from another port.
+      def cors_origins
+        given = @settings.config.cors_origins
+        (given.empty? && ::Rails.env.local?) ? ["http://localhost:#{ENV.fetch("PORT", 3000)}"] : given
+      end
+    end
+  end
+end
