@@ -7,6 +7,8 @@ require "rack/lint"
 require "rack/mock_request"
 require "support/protocol_smoke"
 require "support/protocol_test"
+require "support/running_hub"
+require "tmpdir"
 
 # The same protocol, however the hub is served.
 class Protocol::ServersTest < Protocol::Test
@@ -47,6 +49,24 @@ class Protocol::ServersTest < Protocol::Test
       smoke
       server.stop
     end
+  end
+
+  test "by exe/hikyaku, in a process of its own" do
+    keys = AccessTokens::SECRETS.flat_map { |role, secret| ["--#{role}-key", secret] }
+    process = RunningHub.new("--resource-identifier", AccessTokens::HUB_URL, "--issuer", AccessTokens::ISSUER, *keys)
+    @own = Struct.new(:process, :client, :path) { def stop = process.stop }.new(process, HttpClient.new(process.port), "/.well-known/mercure")
+    smoke
+  end
+
+  test "in developer mode, with the secret that everybody knows and the hub's address as audience" do
+    process = Hikyaku::Server.new(Hikyaku::Config.new(dev: true, listen: "127.0.0.1:0"), logger: Logger.new(nil)).start
+    @own = StandAlone.new(process, HttpClient.new(process.config.address.port))
+    known = {key: Hikyaku::Config::Settings::DEVELOPMENT_SECRET, iss: "hikyaku", aud: process.url}
+    stream = subscribe({"match" => topic, "topic" => topic("{x}")}, token: subscriber(topic, **known))
+    publish(topic, "private", private: "on", token: token(:publisher, "*", **known))
+    publish(topic("y"), "legacy", token: legacy_token(:publisher, {"publish" => ["*"]}, key: known[:key]))
+    assert_equal %w[private legacy], stream.take(2).map(&:data)
+    assert_equal 401, post({"topic" => topic}, token: publisher).status
   end
 
   test "when the hub stops, streams end with a time to come back, and no new ones begin" do

@@ -82,12 +82,17 @@ class Protocol::SubscriptionEventsTest < Protocol::Test
   end
 
   test "a request that is refused is announced to nobody (Subscription Events)" do
+    start(max_connections: 2)
     watcher = watch
     subscribe("match_foo" => "x")
     subscribe({"match" => topic("refused")}, token: "x")
     get("#{server.path}?match=#{topic("head")}", method: "HEAD")
     follow(topic("last"))
-    assert_equal topic("last"), told(watcher)["match"]
+    assert_problem 429, subscribe("match" => topic("too many"))
+    documents = [told(watcher)]
+    @streams.last.close
+    documents << told(watcher)
+    assert_equal [[topic("last"), true], [topic("last"), false]], documents.map { |document| document.values_at("match", "active") }
   end
 
   test "events are replayed like others, to those who may read them (Reconnection)" do

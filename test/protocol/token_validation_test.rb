@@ -145,12 +145,15 @@ class Protocol::TokenValidationTest < Protocol::Test
   end
 
   test "a stream is closed no later than exp, with a time to come back (Subscribers)" do
-    streams = [1, 2].map { |seconds| [exp = Time.now.to_i + seconds, subscribe({"match" => topic}, token: subscriber(topic, exp: exp))] }
+    tokens = [1, 2].map { |seconds| Time.now.to_i + seconds }.to_h { |exp| [exp, subscriber(topic, exp: exp)] }
+    streams = tokens.map { |exp, token| [exp, subscribe({"match" => topic}, token: token)] }
     streams.each do |exp, stream|
       next assert_equal(401, stream.status) unless stream.is_a?(EventStream) # its second was over already
       stream.rest
       assert_operator Time.now.to_f, :<=, exp
       assert_kind_of Integer, stream.retry_after
+      sleep [exp - Time.now.to_f, 0].max
+      assert_challenge 401, "invalid_token", subscribe({"match" => topic}, token: tokens[exp]), "a token that was good a moment ago"
     end
     assert(streams.any? { |_, stream| stream.is_a?(EventStream) })
   end
