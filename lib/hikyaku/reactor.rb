@@ -132,7 +132,7 @@ module Hikyaku
 
     # Starts the thread in this process. What a parent process left behind is forgotten, none of its sockets touched.
     def own!
-      return if @pid == Process.pid && @thread.alive?
+      return if @pid == Process.pid && @thread&.alive?
       @start.synchronize do
         next if @pid == Process.pid && @thread&.alive?
         abandon if @pid && @pid != Process.pid

@@ -16,8 +16,10 @@ module Hikyaku
 
       # @return [Matcher]
       attr_reader :matcher
-      # @return [Array<Subscription>] who uses the matcher, in no order
+      # @return [Array<Subscription>] the uses of the matcher, in no order
       attr_reader :subscriptions
+      # @return [Array<Subscriber>] whose they are, each at the same place: a fan-out needs nothing else
+      attr_reader :subscribers
       # @return [Integer] from here on, every position that the matcher selects is in the feed
       attr_reader :since
       # @return [Integer] the newest position; 0 when there was none yet
@@ -36,6 +38,7 @@ module Hikyaku
         @newest = 0
         @trimmed = 0
         @subscriptions = []
+        @subscribers = []
         @dirty = false
         @batch = nil
       end
@@ -76,14 +79,17 @@ module Hikyaku
       def link(subscription)
         subscription.index = @subscriptions.size
         @subscriptions << subscription
+        @subscribers << subscription.subscriber
       end
 
       # Removes a subscription by moving the last one into its place. O(1).
       def unlink(subscription)
         last = @subscriptions.pop
+        @subscribers.pop
         return if last.equal?(subscription)
         last.index = subscription.index
         @subscriptions[last.index] = last
+        @subscribers[last.index] = last.subscriber
       end
 
       private

@@ -34,6 +34,10 @@ module Hikyaku
         freeze
       end
 
+      # @param matcher [Matcher] one of the grant's
+      # @return [Hash, nil] what the token says of its subscription
+      def payload_of(matcher) = (place = @matchers.index(matcher)) && @payloads[place]
+
       # Mercure draft-08, section "Subscribers": one granted topic suffices, whichever topic was matched.
       #
       # @param record [Record]

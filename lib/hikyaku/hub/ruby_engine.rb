@@ -64,8 +64,8 @@ module Hikyaku
         subscriber = Subscriber.new(grant, address: address)
         subscriber.active_at = now
         subscriber.blocked = true
-        subscriber.subscriptions = grant.matchers.each_with_index.map do |matcher, i|
-          subscription = Subscription.new(subscriber, feed_for(matcher), grant.payloads[i])
+        subscriber.subscriptions = grant.matchers.map do |matcher|
+          subscription = Subscription.new(subscriber, feed_for(matcher))
           subscription.feed.link(subscription)
           subscription
         end

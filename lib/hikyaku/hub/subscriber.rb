@@ -50,16 +50,20 @@ module Hikyaku
       attr_accessor :heard
 
       def initialize(grant, address: nil)
+        # What each delivery looks at comes first: Ruby keeps instance variables in the order in which they were first set,
+        # and these share a cache line.
+        @cursor = 0
+        @idle = false
+        @connection = nil
+        @active_at = 0.0
+        @feed = nil
         @grant = grant
         @address = address
-        @cursor = 0
         @heard = 0
         @offset = 0
         @control = nil
-        @blocked = @ready = @closed = @idle = false
-        @feed = nil
-        @active_at = 0.0
-        @closing = @connection = @last_event_id = @began_at = @id = nil
+        @blocked = @ready = @closed = false
+        @closing = @last_event_id = @began_at = @id = nil
         @taken = @taken_to = @partial_at = @partial = @beat_slot = @deadline_slot = @deadline_reason = nil
         @taken_count = 0
       end

@@ -8,20 +8,20 @@ module Hikyaku
       attr_reader :subscriber
       # @return [Feed]
       attr_reader :feed
-      # @return [Hash, nil] what the token says of it (Mercure draft-08, section "Payloads")
-      attr_reader :payload
       # @return [Integer] where it stands in the feed's list; the feed keeps it true
       attr_accessor :index
 
-      def initialize(subscriber, feed, payload)
+      def initialize(subscriber, feed)
         @subscriber = subscriber
         @feed = feed
-        @payload = payload
         @index = nil
       end
 
       # @return [Matcher]
       def matcher = @feed.matcher
+
+      # @return [Hash, nil] what the token says of it (Mercure draft-08, section "Payloads")
+      def payload = @subscriber.grant.payload_of(matcher)
     end
   end
 end

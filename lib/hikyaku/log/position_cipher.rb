@@ -31,7 +31,7 @@ module Hikyaku
           x = (((((x >> 8) | (x << 24)) & MASK) + y) & MASK) ^ key
           y = (((y << 3) | (y >> 29)) & MASK) ^ x
         end
-        -"##{[[x, y].pack("L>2")].pack("m0").tr("+/", "-_").chop}"
+        "##{[[x, y].pack("L>2")].pack("m0").tr("+/", "-_").chop}".freeze
       end
 
       # @param id [String] any string that a client sent

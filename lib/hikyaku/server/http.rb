@@ -65,6 +65,14 @@ module Hikyaku
 
       private
 
+      # Answers are small and leave in one write: to hold them back with TCP_CORK, and to ask the kernel first whether the
+      # client is still there, are four system calls for each publish.
+      def cork_socket(_socket) = nil
+
+      def uncork_socket(_socket) = nil
+
+      def closed_socket?(socket) = socket.closed?
+
       # As Puma makes its clients.
       def new_client(io, socket)
         Client.new(io, binder.env(socket)).tap do |client|

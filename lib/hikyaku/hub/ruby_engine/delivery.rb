@@ -45,7 +45,7 @@ module Hikyaku
             batch = feed.batch
             unless batch&.serves?(feed, subscriber, @log.first)
               batch = Batch.gather(@log, feed, subscriber, max_bytes) or return take_slowly(subscriber, max_bytes)
-              feed.batch = batch if feed.subscriptions.size > 1
+              feed.batch = batch if feed.subscribers.size > 1
             end
             subscriber.taken_to = batch.to
             subscriber.taken_count = batch.count
@@ -91,27 +91,26 @@ module Hikyaku
         #
         # @return [Integer] what is left of the limit
         def fan_out(limit, max_bytes, now)
-          subscriptions = @feed.subscriptions
-          place = @place
-          subscription = nil
-          place -= 1 until place.zero? || (subscription = subscriptions[place - 1])
-          return limit if place.zero? || !(batch = batch_for(subscription.subscriber, max_bytes))
+          subscribers = @feed.subscribers
+          place = [@place, subscribers.size].min
+          return limit if place.zero? || !(batch = batch_for(subscribers[place - 1], max_bytes))
           bytes, after, first, to = batch.bytes, batch.after, batch.first, batch.to
           size = bytes.bytesize
           left = limit
+          whole = 0
           while place > 0 && left > 0
-            subscription = subscriptions[place - 1]
-            if subscription
-              subscriber = subscription.subscriber
+            subscriber = subscribers[place - 1]
+            if subscriber
               cursor = subscriber.cursor
               if cursor < first
-                break unless cursor >= after && subscriber.idle?
+                break unless cursor >= after && subscriber.idle
                 @place = place - 1
                 left -= 1
                 written = yield subscriber, bytes
                 if written == size
                   subscriber.cursor = to
                   subscriber.active_at = now
+                  whole += 1
                 else
                   subscriber.taken = bytes
                   subscriber.taken_to = to
@@ -124,7 +123,7 @@ module Hikyaku
             place -= 1
           end
           @place = place
-          @deliveries += (limit - left) * batch.count
+          @deliveries += whole * batch.count
           left
         end
 
@@ -143,7 +142,7 @@ module Hikyaku
         def next_feed
           feed = @dirty.shift or return
           feed.dirty = false
-          @place = feed.subscriptions.size
+          @place = feed.subscribers.size
           @feed = feed
         end
 
@@ -151,12 +150,11 @@ module Hikyaku
         # twice, never left out.
         def next_of_feed
           newest = @feed.newest
-          subscriptions = @feed.subscriptions
+          subscribers = @feed.subscribers
           place = @place
           while place > 0
             place -= 1
-            subscription = subscriptions[place] or next
-            subscriber = subscription.subscriber
+            subscriber = subscribers[place] or next
             next if subscriber.cursor >= newest || subscriber.blocked || subscriber.ready || subscriber.closing
             @place = place
             return subscriber
