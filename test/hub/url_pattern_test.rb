@@ -41,7 +41,7 @@ class UrlPatternTest < Minitest::Test
   end
 
   SHAPES = ["/", "/a", "/a/*", "/a/:id", "/:id", "*", "/*a*", "*a", "/a*b*/c", "/:a/:b", "/:a-:b", "/:a?", "/:a*/b", "/:a+", "/{a/:b}?", "/(a|b|/)*", "/:a(\\w+)", "/a{b}*{c}+",
-    "/a:b.c", "/(a+)(a+)b", "/([^a]*)a", "/(a|b)?*", "/:a{/:b}*c"].freeze
+    "/a:b.c", "/(a+)(a+)b", "/([^a]*)a", "/(a|b)?*", "/:a{/:b}*c", "/*ab*b", "*a*a", "/*a/*a/"].freeze
 
   test "the short ways for common shapes decide as the program does" do
     random = Random.new(7)
@@ -56,6 +56,13 @@ class UrlPatternTest < Minitest::Test
       end
     end
     assert_operator yes, :>, 500
+  end
+
+  test "where a run would be given up, the short ways give up too" do
+    component = UrlPattern.compile({pathname: "/#{"*a" * 20}"}).components[:pathname]
+    [20, 200, 2000].each { |size| assert_equal component.program.run("/#{"a" * size}").first, component.match?("/#{"a" * size}"), size }
+    assert component.match?("/#{"a" * 20}")
+    refute component.match?("/#{"a" * 2000}")
   end
 
   test "a relative pattern inherits what is less specific from its base (URL Pattern Standard, URLPatternInit processing)" do

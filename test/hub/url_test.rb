@@ -43,7 +43,7 @@ class UrlTest < Minitest::Test
     [" \thttp://h/a\nb ", nil, "http://h/ab"],
     # Schemes that are not special.
     ["foo://H/a/../b", nil, "foo://H/b"], ["foo://", nil, "foo://"], ["foo:///a", nil, "foo:///a"], ["foo:/a/..", nil, "foo:/"], ["foo://h:99/\\a", nil, "foo://h:99/\\a"],
-    ["foo://é/", nil, "foo://%C3%A9/"], ["foo://a b/", nil, nil], ["urn:isbn:1 2", nil, "urn:isbn:1 2"], ["urn:a #b", nil, "urn:a%20#b"],
+    ["foo://é/", nil, "foo://%C3%A9/"], ["foo://a b/", nil, nil], ["foo://u@/x", nil, nil], ["foo://:1/", nil, nil], ["urn:isbn:1 2", nil, "urn:isbn:1 2"], ["urn:a #b", nil, "urn:a%20#b"],
     ["urn:a  ?b", nil, "urn:a %20?b"], ["data:é", nil, "data:%C3%A9"], ["1x:a", nil, nil], ["x:", nil, "x:"], ["javascript:alert(1)", nil, "javascript:alert(1)"],
     ["file:///C|/../a", nil, "file:///C:/a"], ["file://localhost/a", nil, "file:///a"], ["file:a", nil, "file:///a"], ["file:c:\\x", nil, "file:///c:/x"],
     # References.

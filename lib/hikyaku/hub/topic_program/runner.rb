@@ -48,7 +48,7 @@ module Hikyaku
         # @return [Integer, nil] the most steps that a byte can take; nil when more than one way may be open, or when it would take
         #   long to find out
         def widest_way
-          budget = 8 * @count + 1_000
+          budget = 8 * @count + 2_000
           widest = 1
           starts = [0] + (0...@count).select { |index| READING[op(index)] }.map { |index| index + 1 }
           single = starts.all? do |start|
