@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../error"
+require_relative "topic_program/format"
 
 module Hikyaku
   class Hub
@@ -9,24 +10,9 @@ module Hikyaku
     #
     # Mercure draft-08, section "URL Pattern" (evaluation must not take more than linear time) and "URL-Pattern Denial of Service".
     class TopicProgram
-      # Of the format.
-      VERSION = 1
-      # Instructions that a program may have.
-      MAX_INSTRUCTIONS = 16_384
-      # Different byte sets that a program may have.
-      MAX_SETS = 255
-      # Steps that a run may take, for each byte of the text and beside that; after them it is given up, and the text counts as not
-      # matching. Patterns that people write take less than ten a byte.
-      STEPS_A_BYTE = 32
-      STEPS = 1_024
-      # Steps that no run may take more of.
-      MAX_STEPS = 65_536
       # Only for programs of at most so many instructions it is worth to find out whether they are deterministic.
       MAX_PROVEN = 2_048
-
-      # Instructions. See docs/topic-program.md.
-      MATCH, BYTE, SET, ANY, JUMP, SPLIT, START, FINISH = 0, 1, 2, 3, 4, 5, 6, 7
-      private_constant :MAX_PROVEN, :MATCH, :BYTE, :SET, :ANY, :JUMP, :SPLIT, :START, :FINISH
+      private_constant :MAX_PROVEN
 
       # @param expression [Array] see Expression
       # @raise [InvalidMatcher] the program would be too long
@@ -45,10 +31,6 @@ module Hikyaku
         return if Expression.size(expression) < MAX_INSTRUCTIONS
         raise InvalidMatcher, "matcher is too large: it compiles to more than #{MAX_INSTRUCTIONS} instructions; repeat less or write it shorter"
       end
-
-      # @param size [Integer] bytes of a text
-      # @return [Integer] steps that a run over it may take
-      def self.allowed_steps(size) = [STEPS + STEPS_A_BYTE * size, MAX_STEPS].min
 
       # @return [String] binary
       attr_reader :bytes

@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
+require_relative "../../error"
 require_relative "expression"
+require_relative "format"
 
 module Hikyaku
   class Hub
