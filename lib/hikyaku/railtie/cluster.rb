@@ -25,28 +25,38 @@ module Hikyaku
 
       module_function
 
-      # Runs the block, which raises, when there are several processes: now, or as soon as that is known.
+      # Stops the server when it has several processes: now, or as soon as that is known.
       #
+      # @param reason [String] a sentence for whoever starts it
       # @return [void]
-      def refuse(&reaction)
+      # @raise [ConfigError]
+      def refuse(reason)
         config = ::Puma.cli_config if defined?(::Puma.cli_config)
         if config.nil?
-          guard(reaction) if defined?(::Puma::Const)
+          guard(reason) if defined?(::Puma) || defined?(::Rackup)
         elsif config.options[:workers].to_i > 0
-          # Not preloaded: this is a worker, which Puma would start again for ever.
-          Process.kill(:TERM, Process.ppid) unless config.options[:preload_app]
-          reaction.call
+          give_up(reason) unless config.options[:preload_app]
+          fail!(reason)
         end
       end
 
-      def guard(reaction)
+      # Without a backtrace: the sentence says all.
+      def fail!(reason) = raise(ConfigError, reason, [])
+
+      # The application was not loaded before the fork: this is a worker, which Puma would start again for ever.
+      def give_up(reason)
+        warn "Hikyaku: #{reason}"
+        Process.kill(:TERM, Process.ppid)
+      end
+
+      def guard(reason)
         require "puma"
         require "puma/configuration"
         require "puma/launcher"
-        Refusal.reaction = reaction
+        Refusal.reaction = -> { fail!(reason) }
         ::Puma::Cluster.prepend(Refusal)
       end
-      private_class_method :guard
+      private_class_method :fail!, :give_up, :guard
     end
   end
 end

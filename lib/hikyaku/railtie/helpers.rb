@@ -103,7 +103,8 @@ module Hikyaku
       # @return [void]
       def hikyaku_unauthorize(domain: nil)
         cookie = hikyaku_cookie(domain)
-        request.cookie_jar.delete(cookie[:name], **cookie.slice(:path, :domain))
+        # Not `delete`, which knows only cookies that came with the request: this one goes to the hub's path alone.
+        request.cookie_jar[cookie[:name]] = cookie.except(:name).merge(value: "", expires: Time.at(0))
       end
 
       private

@@ -39,7 +39,7 @@ module Hikyaku
       # @return [void]
       def open
         return if settings.remote? || !settings.routed? || ::Rails.env.test?
-        Cluster.refuse { raise ConfigError, SCATTERED }
+        Cluster.refuse(SCATTERED)
         hold
       end
 

@@ -19,6 +19,8 @@ module Suite
         {
           "browser" => [tests("browser", "test/system/**/*_test.rb")],
           "integration" => [tests("integration", "test/integration/**/*_test.rb", "test/readme_test.rb")],
+          # Rails changes Ruby's own classes: not beside other tests.
+          "rails" => [tests("rails", "test/rails/**/*_test.rb")],
           "unit" => units,
           "protocol" => [tests("protocol", "test/protocol/**/*_test.rb")],
           "contract" => [process("contract", contracts)],

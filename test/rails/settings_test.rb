@@ -1,0 +1,154 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/rails_application"
+
+# What `config.hikyaku` becomes.
+class SettingsTest < Minitest::Test
+  Settings = Hikyaku::Railtie::Settings
+  PATH = "/.well-known/mercure"
+
+  # As much of an application as Settings looks at.
+  class Application
+    MAILER = Struct.new(:default_url_options).new
+
+    attr_reader :config, :credentials, :routes
+
+    def initialize(settings: {}, credentials: {}, url: nil, **config)
+      hikyaku = ActiveSupport::OrderedOptions.new.merge!(settings)
+      @config = ActiveSupport::OrderedOptions.new.merge!(hikyaku: hikyaku, hosts: [], action_mailer: MAILER, **config)
+      @credentials = credentials
+      @routes = Struct.new(:default_url_options, :named_routes).new(url || {}, {})
+    end
+
+    def key_generator = ActiveSupport::KeyGenerator.new("secret", iterations: 1)
+  end
+
+  test "every setting of the hub can be set by its name" do
+    settings = settings(history: 1_000_000, heartbeat: 3, cors_origins: ["https://a.example"])
+    assert_equal [1_000_000, 3, ["https://a.example"]], settings.config.then { |config| [config.history, config.heartbeat, config.cors_origins] }
+  end
+
+  test "a setting that does not exist, or does not fit, is named" do
+    error = assert_raises(Hikyaku::ConfigError) { settings(histroy: 1).config }
+    assert_equal "config.hikyaku: unknown setting histroy; did you mean history?", error.message
+    error = assert_raises(Hikyaku::ConfigError) { settings(heartbeat: "often").config }
+    assert_match(/\Aconfig\.hikyaku: heartbeat: /, error.message)
+  end
+
+  test "keys are derived from secret_key_base, and are the same in every process" do
+    one = settings.config
+    assert_equal one.publisher_key, settings.config.publisher_key
+    assert_equal one.publisher_key, one.subscriber_key
+    assert_operator one.publisher_key.bytesize, :>=, 32
+  end
+
+  test "keys of the credentials count more, and those of config.hikyaku most" do
+    stored = {hikyaku: {publisher_key: "p" * 32, subscriber_key: "s" * 32}}
+    config = settings(credentials: stored).config
+    assert_equal ["p" * 32, "s" * 32], [config.publisher_key, config.subscriber_key]
+    config = settings(subscriber_key: "own" * 11, credentials: stored).config
+    assert_equal ["p" * 32, "own" * 11], [config.publisher_key, config.subscriber_key]
+  end
+
+  test "a JWK Set stands in place of keys" do
+    config = settings(jwks: "https://example.com/jwks.json").config
+    assert_nil config.publisher_key
+  end
+
+  test "the resource identifier follows from what the application knows of its own URL" do
+    {
+      {} => "http://localhost:3000#{PATH}",
+      {url: {host: "shop.example.com"}} => "http://shop.example.com#{PATH}",
+      {url: {host: "shop.example.com", protocol: "https"}} => "https://shop.example.com#{PATH}",
+      {url: {host: "shop.example.com", port: 8443}, force_ssl: true} => "https://shop.example.com:8443#{PATH}",
+      {action_mailer: Application::MAILER.class.new({host: "mail.example.com"})} => "http://mail.example.com#{PATH}",
+      {relative_url_root: "/app"} => "http://localhost:3000/app#{PATH}",
+      {settings: {path: "/hub"}} => "http://localhost:3000/hub",
+      {settings: {resource_identifier: "https://hub.example.com/hub"}} => "https://hub.example.com/hub"
+    }.each { |given, identifier| assert_equal identifier, Settings.new(Application.new(**given)).config.resource_identifier, given.inspect }
+  end
+
+  test "below relative_url_root the route is what is left of the path" do
+    settings = Settings.new(Application.new(relative_url_root: "/app/"))
+    assert_equal ["/app#{PATH}", PATH], [settings.config.path, settings.route_path]
+  end
+
+  test "the cookie has its prefix wherever https is spoken" do
+    assert_equal "mercure_access_token", settings.config.cookie_name
+    assert_equal "__Secure-mercure_access_token", settings(resource_identifier: "https://hub.example.com/hub").config.cookie_name
+    in_environment("production") { assert_equal "__Secure-mercure_access_token", settings.config.cookie_name }
+    assert_equal "mine", settings(cookie_name: "mine").config.cookie_name
+  end
+
+  test "tokens for a hub in another process are made for it" do
+    in_environment("production") do
+      assert_equal "http://127.0.0.1:3030#{PATH}", settings(hub: "http://127.0.0.1:3030#{PATH}").config.resource_identifier
+      assert_equal "http://localhost#{PATH}", settings(hub: "unix:/run/hub.sock").config.resource_identifier
+      assert_equal "https://example.com/hub", settings(hub: "unix:/run/hub.sock", resource_identifier: "https://example.com/hub").config.resource_identifier
+    end
+  end
+
+  test "browsers are sent to a hub in another process only where its URL is known" do
+    url = "http://127.0.0.1:3030#{PATH}"
+    in_environment("production") do
+      assert_nil settings(hub: "unix:/run/hub.sock").public_url
+      assert_nil settings(hub: url).public_url
+      assert_equal "https://hub.example.com/hub", settings(hub: "https://hub.example.com/hub").public_url
+      assert_equal "https://example.com/hub", settings(hub: url, resource_identifier: "https://example.com/hub").public_url
+    end
+    in_environment("development") { assert_equal url, settings(hub: url).public_url }
+  end
+
+  test "tests talk to no hub" do
+    refute settings(hub: "https://hub.example.com/hub").remote?
+  end
+
+  test "an empty address is none" do
+    in_environment("production") { refute settings(hub: "").remote? }
+  end
+
+  test "how to reach the hub may be said more closely" do
+    in_environment("production") do
+      assert_raises(Hikyaku::ConfigError) { settings(hub: "http://hub:3030#{PATH}").connect }
+      publisher = settings(hub: {url: "http://hub:3030#{PATH}", insecure: true, pool_size: 1}).connect
+      assert_match(%r{http://hub:3030}, publisher.inspect)
+    end
+  ensure
+    Hikyaku.reset
+  end
+
+  test "nothing shows a key" do
+    settings = settings(publisher_key: "p" * 40)
+    settings.config
+    refute_match(/ppp|#{settings.config.subscriber_key}/, settings.inspect)
+  end
+
+  test "the hub of its own process listens where the application publishes" do
+    require "hikyaku/railtie/standalone"
+    in_environment("production") do
+      {
+        "unix:/run/hub.sock" => ["unix:/run/hub.sock", PATH], "unix:/run/hub.sock:/hub" => ["unix:/run/hub.sock", "/hub"],
+        "http://127.0.0.1:3030/hub" => ["127.0.0.1:3030", "/hub"], "http://localhost/hub" => ["localhost:80", "/hub"]
+      }.each do |hub, expected|
+        config = Hikyaku::Railtie::Standalone.new(settings(hub: hub)).config
+        assert_equal expected, [config.listen, config.path], hub
+      end
+      [nil, "https://hub.example.com/hub"].each do |hub|
+        assert_raises(Hikyaku::ConfigError) { Hikyaku::Railtie::Standalone.new(settings(hub: hub)).config }
+      end
+    end
+  end
+
+  private
+
+  def settings(credentials: {}, **settings) = Settings.new(Application.new(settings: settings, credentials: credentials))
+
+  def in_environment(name)
+    before = Rails.env
+    Rails.env = name
+    yield
+  ensure
+    Rails.env = before
+  end
+end
