@@ -133,7 +133,7 @@ module Hikyaku
       @mutex.synchronize do
         @revocations.add(subject, @clock.call) if revoke
         @engine.each_subscriber do |subscriber|
-          next unless subscriber.grant.subject == subject
+          next if subscriber.closing || subscriber.grant.subject != subject
           @engine.close(subscriber, :disconnected)
           count += 1
         end

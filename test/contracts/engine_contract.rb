@@ -116,6 +116,18 @@ module EngineContract
         assert_equal %w[one two], received(reader)
       end
 
+      test "matchers of different types that say the same do not disturb each other" do
+        template = ->(text) { Hikyaku::Hub::Matcher.build(type: "uri_template", pattern: text, base: HUB_URL) }
+        %w[/a *].each do |text|
+          readers = [exact(text), pattern(text), [template.call(text)]].map { |matchers| subscribe(matchers) }
+          until readers.empty?
+            publish("/a", readers.size.to_s)
+            readers.each { |reader| assert_equal readers.size.to_s, received(reader).last, text }
+            @engine.unsubscribe(readers.delete_at(readers.size / 2))
+          end
+        end
+      end
+
       test "URL patterns select by structure" do
         reader = subscribe(pattern("https://example.com/books/:id"))
         publish("https://example.com/books/1", "one")

@@ -7,10 +7,11 @@ module Hikyaku
     # Finds the feeds whose matcher selects a topic without looking at the others: exact matchers by hash,
     # URL patterns by their fixed origin and leading path, URI Templates by their literal beginning.
     #
-    # Adding or removing one matcher touches no other.
+    # Adding or removing one matcher touches no other. Matchers of different types may select the very same (`*` in each type, or a
+    # 0.x selector without variables), so a place holds as many feeds as there are types.
     class TopicIndex
       def initialize
-        @all = nil
+        @all = []
         @exact = {}
         @urls = Hash.new { |origins, origin| origins[origin] = PrefixTable.new }
         @texts = PrefixTable.new
@@ -20,8 +21,8 @@ module Hikyaku
       # @return [void]
       def add(feed)
         case feed.matcher.anchor
-        in [:all] then @all = feed
-        in [:exact, string] then @exact[string] = feed
+        in [:all] then @all << feed
+        in [:exact, string] then (@exact[string] ||= []) << feed
         in [:url, origin, path] then @urls[origin].add(path || "", feed)
         in [:text, prefix] then @texts.add(prefix, feed)
         end
@@ -31,8 +32,10 @@ module Hikyaku
       # @return [void]
       def remove(feed)
         case feed.matcher.anchor
-        in [:all] then @all = nil
-        in [:exact, string] then @exact.delete(string)
+        in [:all] then @all.delete(feed)
+        in [:exact, string]
+          @exact[string].delete(feed)
+          @exact.delete(string) if @exact[string].empty?
         in [:url, origin, path]
           @urls[origin].remove(path || "", feed)
           @urls.delete(origin) if @urls[origin].empty?
@@ -43,11 +46,9 @@ module Hikyaku
       # @param topic [Topic]
       # @yieldparam feed [Feed] whose matcher selects the topic
       # @return [void]
-      def each_match(topic)
-        yield @all if @all
-        if (feed = @exact[topic.value])
-          yield feed
-        end
+      def each_match(topic, &found)
+        @all.each(&found)
+        @exact[topic.value]&.each(&found)
         unless @texts.empty?
           @texts.each_candidate(topic.value) { |candidate| yield candidate if candidate.matcher.match?(topic) }
         end
