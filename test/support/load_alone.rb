@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# Runs in a Ruby of its own, which has loaded nothing. Reads lists of features, loads each list in a fork,
-# and answers with what that has loaded besides. Uses no library itself: one that it had loaded would
-# hide a `require` that is missing.
+# Runs in a Ruby of its own, which has loaded nothing. Reads lists of features (and of constants, which may load
+# themselves), loads each list in a fork, and answers with what that has loaded besides. Uses no library itself: one that
+# it had loaded would hide a `require` that is missing.
 WARNINGS = []
 def Warning.warn(message, **) = WARNINGS << message
 
@@ -14,7 +14,7 @@ answers = Marshal.load($stdin.read).each_slice(4).flat_map do |slice|
       reader.close
       before = $LOADED_FEATURES.dup
       begin
-        features.each { |feature| require feature }
+        features.each { |feature| feature.start_with?(/[A-Z]/) ? Object.const_get(feature) : require(feature) }
       rescue Exception => error # rubocop:disable Lint/RescueException
         message = "#{error.class}: #{error.message}"
       end
