@@ -56,7 +56,7 @@ module Suite
 
       # Every test file that has no part of its own, dealt out by size to processes of about the same length.
       def units
-        own = contracts + Dir["test/{system,integration,protocol}/**/*_test.rb",
+        own = contracts + Dir["test/{system,integration,protocol,rails}/**/*_test.rb",
           "test/{architecture,style,readme,types,documentation}_test.rb"]
         shares = Array.new(UNIT_PROCESSES) { [] }
         (Dir["test/**/*_test.rb"] - own).sort_by { |file| -File.size(file) }.each do |file|
