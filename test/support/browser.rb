@@ -92,10 +92,11 @@ class TestBrowser
     def note(level, text) = (complaints << "#{level}: #{text}" if %w[error warning assert].include?(level))
   end
 
-  def initialize
+  # @param switches [Hash{String => String, nil}] further ones of Chromium's command line
+  def initialize(switches = {})
     @browser = Ferrum::Browser.new(
       browser_path: Availability.path_of("chromium"), headless: true, timeout: PATIENCE, process_timeout: 40, window_size: DESKTOP,
-      browser_options: SWITCHES.merge("host-resolver-rules" => "MAP #{NAME} 127.0.0.1")
+      browser_options: SWITCHES.merge("host-resolver-rules" => "MAP #{NAME} 127.0.0.1").merge(switches)
     )
   end
 

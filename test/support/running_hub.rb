@@ -5,24 +5,33 @@ require "rbconfig"
 require "socket"
 require "tempfile"
 
-# The hub as its users start it: a process of its own, in developer mode, on a free port of the loopback. It can be
-# killed and started again on the same port.
+# The hub as its users start it: a process of its own, in developer mode unless told otherwise, on a free port of the
+# loopback. It can be killed and started again on the same port.
 class RunningHub
   COMMAND = [RbConfig.ruby, File.expand_path("../../exe/hikyaku", __dir__), "serve"].freeze
   PATIENCE = 30
   private_constant :COMMAND, :PATIENCE
 
-  attr_reader :port
+  # Seconds for a graceful stop, which the hub itself bounds; more means that it hangs.
+  STOP_PATIENCE = 20
+  private_constant :STOP_PATIENCE
 
-  def initialize(*flags)
+  attr_reader :port
+  # @return [Integer, nil] nil while it does not run
+  attr_reader :pid
+
+  # @param flags [Array<String>] of `hikyaku serve`; the last of a flag counts, so "--no-dev" is possible
+  # @param env [Hash{String => String}]
+  def initialize(*flags, env: {})
     @flags = flags
+    @env = env
     @port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
     @log = Tempfile.new("hikyaku-hub")
     start
   end
 
   def start
-    @pid = Process.spawn(*COMMAND, "--dev", "--listen", "127.0.0.1:#{port}", *@flags, out: @log, err: @log)
+    @pid = Process.spawn(@env, *COMMAND, "--dev", "--listen", "127.0.0.1:#{port}", *@flags, out: @log, err: @log)
     deadline = now + PATIENCE
     until accepts?
       raise "the hub did not start: #{log}" if now > deadline || Process.waitpid(@pid, Process::WNOHANG)
@@ -31,13 +40,30 @@ class RunningHub
   end
 
   # @param signal [String] KILL leaves it no time to say goodbye
+  # @return [Process::Status, nil] nil when it did not run
   def stop(signal = "TERM")
     return unless @pid
     Process.kill(signal, @pid)
-    Process.wait(@pid)
-    @pid = nil
+    wait
   rescue Errno::ESRCH, Errno::ECHILD
     @pid = nil
+  end
+
+  # @return [Process::Status] of the process that ends by itself, or because it was told to
+  # @raise [RuntimeError] it does not end; it was killed
+  def wait(seconds = STOP_PATIENCE)
+    deadline = now + seconds
+    until (status = Process.wait2(@pid, Process::WNOHANG)&.last)
+      if now > deadline
+        Process.kill("KILL", @pid)
+        Process.wait(@pid)
+        @pid = nil
+        raise "the hub did not end in #{seconds} s: #{log}"
+      end
+      sleep 0.01
+    end
+    @pid = nil
+    status
   end
 
   def url = "http://127.0.0.1:#{port}/.well-known/mercure"
