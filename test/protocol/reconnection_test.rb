@@ -79,7 +79,7 @@ class Protocol::ReconnectionTest < Protocol::Test
 
   test "an unknown id is answered with earliest, told in the stream, and followed by all that is retained (Reconnection)" do
     2.times { |i| publish(topic, i.to_s) }
-    ["urn:unknown", "#AAAAAAAAAAA", "#", "Earliest", "\xFF".b, "a\u202Eb", "x" * 5000, "a\"b\\c"].each do |cursor|
+    ["urn:unknown", "#AAAAAAAAAAA", "#", "EARLIEST", "\xFF".b, "a\u202Eb", "x" * 5000, "un\"known\\"].each do |cursor|
       stream = subscribe("match" => topic, "last_event_id" => cursor)
       assert_equal "earliest", stream[CURSOR], cursor.inspect
       gap = stream.next
@@ -105,6 +105,7 @@ class Protocol::ReconnectionTest < Protocol::Test
   end
 
   test "an empty cursor replays nothing and is answered with the newest event (Reconnection)" do
+    start(subscriptions: false)
     id = publish(topic, "old")
     [[{"last_event_id" => ""}, {}], [{}, {"last-event-id" => ""}]].each do |parameters, headers|
       response = get("#{server.path}?#{form({"match" => topic}.merge(parameters))}", headers: headers, method: "HEAD")

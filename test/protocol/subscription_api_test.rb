@@ -131,7 +131,7 @@ class Protocol::SubscriptionApiTest < Protocol::Test
     stream = follow(topic)
     document = mine(get(root, token: admin)).first
     stream.close
-    Thread.pass until hub.subscriptions(type: "exact", pattern: topic).last.empty?
+    eventually { hub.subscriptions(type: "exact", pattern: topic).last.empty? }
     assert_problem 404, get(document["id"], token: admin)
     assert_empty mine(get(root, token: admin))
   end

@@ -99,7 +99,7 @@ class Protocol::SubscriptionEventsTest < Protocol::Test
     cursor = publish(topic, "x")
     stream = follow(topic("gone"))
     stream.close
-    Thread.pass until hub.subscriptions(pattern: topic("gone"), type: "exact").last.empty?
+    eventually { hub.subscriptions(pattern: topic("gone"), type: "exact").last.empty? }
     publish(topic, "mark")
     again = subscribe([["match_urlpattern", "#{server.path}/subscriptions/:type/:match/:subscriber"], ["match", topic], ["last_event_id", cursor]], token: subscriber("*"))
     documents = again.until("mark").map { |event| JSON.parse(event.data) }.select { |document| document["match"] == topic("gone") }

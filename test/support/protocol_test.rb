@@ -114,6 +114,15 @@ module Protocol
       assert_includes challenge, %(resource_metadata="https://hub.example.com/.well-known/oauth-protected-resource/.well-known/mercure"), message
     end
 
+    # Waits for what happens behind the answer, such as the end of a subscription.
+    def eventually(seconds = 8)
+      deadline = HttpClient.now + seconds
+      until yield
+        flunk "it has not come about in #{seconds} seconds" if HttpClient.now > deadline
+        sleep 0.005
+      end
+    end
+
     # Nothing was published in between: the stream goes from one thing to the next.
     def assert_next(data, stream, message = nil) = assert_equal(data, stream.next.data, message)
 
