@@ -2,27 +2,15 @@
 
 require "test_helper"
 require "support/rails_application"
+require "support/rails_settings"
 
 # What `config.hikyaku` becomes.
 class SettingsTest < Minitest::Test
-  Settings = Hikyaku::Railtie::Settings
+  include RailsSettings
+
   PATH = "/.well-known/mercure"
 
-  # As much of an application as Settings looks at.
-  class Application
-    MAILER = Struct.new(:default_url_options).new
-
-    attr_reader :config, :credentials, :routes
-
-    def initialize(settings: {}, credentials: {}, url: nil, **config)
-      hikyaku = ActiveSupport::OrderedOptions.new.merge!(settings)
-      @config = ActiveSupport::OrderedOptions.new.merge!(hikyaku: hikyaku, hosts: [], action_mailer: MAILER, **config)
-      @credentials = credentials
-      @routes = Struct.new(:default_url_options, :named_routes).new(url || {}, {})
-    end
-
-    def key_generator = ActiveSupport::KeyGenerator.new("secret", iterations: 1)
-  end
+  Application = RailsSettings::Application
 
   test "every setting of the hub can be set by its name" do
     settings = settings(history: 1_000_000, heartbeat: 3, cors_origins: ["https://a.example"])
@@ -138,17 +126,5 @@ class SettingsTest < Minitest::Test
         assert_raises(Hikyaku::ConfigError) { Hikyaku::Railtie::Standalone.new(settings(hub: hub)).config }
       end
     end
-  end
-
-  private
-
-  def settings(credentials: {}, **settings) = Settings.new(Application.new(settings: settings, credentials: credentials))
-
-  def in_environment(name)
-    before = Rails.env
-    Rails.env = name
-    yield
-  ensure
-    Rails.env = before
   end
 end

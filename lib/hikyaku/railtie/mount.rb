@@ -125,8 +125,8 @@ module Hikyaku
           return problem(404, "the hub is in another process, and it is not known under which URL clients find it: " \
             "set config.hikyaku.resource_identifier")
         target = target_of(env, url)
-        query = env["QUERY_STRING"].to_s
         return problem(404, "the hub is in another process: the server in front must send requests for #{settings.public_path} to it") if own?(env, target)
+        query = env["QUERY_STRING"].to_s
         [307, {"location" => query.empty? ? target : "#{target}?#{query}", "cache-control" => "no-store"}, []]
       end
 
@@ -136,8 +136,9 @@ module Hikyaku
         "#{url}#{path.delete_prefix(settings.config.path).chomp("/")}"
       end
 
+      # Whatever the scheme: a proxy in front may have taken the encryption off.
       def own?(env, target)
-        target.casecmp?("#{env["rack.url_scheme"]}://#{env["HTTP_HOST"]}#{path_of(env)}")
+        target.sub(/\A[a-z]+/i, "").casecmp?("://#{env["HTTP_HOST"]}#{path_of(env)}")
       end
 
       def problem(status, detail) = Web::Problem.new(status, detail).response
