@@ -197,7 +197,7 @@ module Hikyaku
     end
 
     def take_over(subscriber, connection)
-      return connection.close if subscriber.closed
+      return turn_away(connection) if subscriber.closed
       subscriber.connection = connection
       @monitors[subscriber] = nil
       if connection.is_a?(BasicSocket)
@@ -316,14 +316,23 @@ module Hikyaku
       end
     end
 
-    # Between two events a client is told when to come back; within one nothing can be said.
+    # Between two events a client is told when to come back, behind what is on its way to it alone; within one nothing can
+    # be said.
     def bid_farewell(subscriber)
-      return if subscriber.offset > 0 || subscriber.control || subscriber.blocked || subscriber.closing == :hung_up
-      farewell = Hub::Event.retry_after(@hub.reconnection_delay)
-      subscriber.connection&.write_nonblock(farewell, exception: false)
+      return if subscriber.offset > 0 || subscriber.blocked || subscriber.closing == :hung_up
+      subscriber.connection&.write_nonblock("#{subscriber.control}#{farewell}", exception: false)
     rescue IOError, SystemCallError
       nil
     end
+
+    # Its end came before its connection.
+    def turn_away(connection)
+      connection.write_nonblock(farewell, exception: false)
+    ensure
+      connection.close
+    end
+
+    def farewell = Hub::Event.retry_after(@hub.reconnection_delay)
 
     def release(subscriber)
       @blocked.delete(subscriber)

@@ -185,6 +185,22 @@ class Protocol::ServersTest < Protocol::Test
     assert thread.join(5)
   end
 
+  test "a stream whose end comes before its connection is told when to come back, and ended" do
+    start
+    [false, true].each do |running|
+      follow(topic("other")).comments_until(1) if running
+      _, _, body = call_web
+      assert_equal 1, hub.disconnect(subject: "user-1")
+      eventually { watching.zero? } if running
+      sink = Sink.new
+      thread = Thread.new { body.call(sink).then { body.close } }
+      assert thread.join(5)
+      assert_match(/\A(:\n\n)?retry: \d+\n\n\z/, sink.text(1))
+      assert_predicate sink, :closed?
+      assert_equal 0, watching
+    end
+  end
+
   test "a body that is closed without having been called leaves nothing behind (Rack: close)" do
     before = watching
     _, _, body = call_web
