@@ -81,7 +81,7 @@ module Hikyaku
 
           # @param pattern [String]
           # @return [Boolean] whether a hostname pattern is that of an IPv6 address
-          def ipv6?(pattern) = pattern.start_with?("[", "{[", "\\[")
+          def ipv6?(pattern) = pattern.size > 1 && pattern.start_with?("[", "{[", "\\[")
 
           private
 
