@@ -17,6 +17,7 @@ module PublicInterface
     Hikyaku::Config::Issuer
     Hikyaku::Server
     Hikyaku::CLI
+    Hikyaku::TestHelper
   ].freeze
 
   # @param name [String] one of the above
