@@ -99,6 +99,13 @@ class Protocol::PublicationTest < Protocol::Test
     assert_includes stream.bytes, "retry: 0\n"
   end
 
+  test "an empty retry is as good as none, like an empty id and type (Publication, retry)" do
+    stream = follow(topic)
+    publish(topic, "x", retry: "")
+    assert_next "x", stream
+    assert_nil stream.retry_after
+  end
+
   test "ids with the hub's own forms are refused (Publication, id)" do
     ["#1", "#", "earliest"].each { |id| assert_match(/\bid\b/, assert_problem(400, post("topic" => topic, "id" => id), id)) }
     %w[Earliest earliest2].each { |id| assert_equal id, publish(topic, "x", id: id) }
