@@ -85,12 +85,15 @@ module Hikyaku
 
     # Stops gracefully. Harmless when repeated.
     #
+    # Requests first, then the streams: what is acknowledged to a publisher until then still reaches the subscribers.
+    #
     # @return [void]
     def stop
       return unless @http
       @http.stop
+      finished = @thread.join(STOP_SECONDS)
       @app.shutdown if @app.respond_to?(:shutdown)
-      @logger.warn("some requests were cut off") unless @thread.join(STOP_SECONDS)
+      @logger.warn("some requests were cut off") unless finished
       @listener.close
       @http = nil
     end

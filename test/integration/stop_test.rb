@@ -1,0 +1,87 @@
+# frozen_string_literal: true
+
+require "support/integration"
+require "hikyaku/publisher"
+
+# How the hub's own process ends when it is told to.
+class StopTest < Integration::Test
+  include AccessTokens
+
+  BOOK = Integration::BOOK
+  SECRET = "!ChangeThisMercureHubJWTSecretKey!"
+
+  %w[TERM INT].each do |signal|
+    test "on #{signal} what was acknowledged has reached its readers, these are told when to come back, and the code is 0" do
+      hub = start_hub
+      streams = Array.new(30) { follow(hub, BOOK) }
+      publishers = Array.new(3) { |number| publish_until_refused(hub, number) }
+      sleep 0.3
+      status = hub.stop(signal)
+      acknowledged = publishers.flat_map { |thread| thread.join(10)&.value || flunk("a publisher hangs") }
+      assert_equal [true, 0], [status.exited?, status.exitstatus], hub.log
+      refute_empty acknowledged
+      streams.each do |stream|
+        received = stream.rest.map(&:data)
+        assert_empty acknowledged - received, "acknowledged, and lost"
+        assert_equal received.uniq, received
+        assert_operator stream.retry_after, :>=, 500
+      end
+      assert_operator streams.map(&:retry_after).uniq.size, :>, 10, "all come back at once"
+      assert_raises(Errno::ECONNREFUSED) { HttpClient.new(hub.port).connect }
+    end
+  end
+
+  test "a publish whose body is still on its way when the hub stops is answered, and no new connection is taken" do
+    hub = start_hub
+    stream = follow(hub, BOOK)
+    token = hub.token(publish: ["*"])
+    body = "topic=#{BOOK}&data=in+flight"
+    connection = ending(HttpClient.new(hub.port).connect)
+    connection.write("POST /.well-known/mercure HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer #{token}\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: #{body.bytesize}\r\n\r\n")
+    connection.write(body[0, 10])
+    sleep 0.2
+    Process.kill("TERM", hub.pid)
+    eventually("the log's word of the stop") { hub.log.include?("stopping on TERM") }
+    late = ending(HttpClient.new(hub.port).connect)
+    late.write("GET /.well-known/mercure?match=a HTTP/1.1\r\nHost: a\r\n\r\n")
+    sleep 0.1
+    connection.write(body[10..])
+    response = connection.head(HttpClient.now + 5)
+    assert_equal 200, response.status
+    assert_equal ["in flight"], stream.rest.map(&:data)
+    assert_equal 0, hub.wait.exitstatus
+    assert_raises(EOFError, "a new connection was taken") { late.head(HttpClient.now + 5) }
+  end
+
+  test "a second signal ends the process at once, whoever still sends" do
+    hub = start_hub
+    connection = ending(HttpClient.new(hub.port).connect)
+    connection.write("POST /.well-known/mercure HTTP/1.1\r\nHost: a\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 100\r\n\r\ntopic")
+    sleep 0.2
+    Process.kill("TERM", hub.pid)
+    eventually("the log's word of the stop") { hub.log.include?("stopping on TERM") }
+    began = HttpClient.now
+    Process.kill("TERM", hub.pid)
+    refute hub.wait.success?
+    assert_operator HttpClient.now - began, :<, 2
+  end
+
+  private
+
+  # @return [Thread] whose value is what was acknowledged
+  def publish_until_refused(hub, number)
+    publisher = Hikyaku::Publisher.new(hub.url, key: SECRET, retries: 0)
+    Thread.new do
+      done = []
+      (0..).each do |index|
+        publisher.publish(BOOK, "#{number}-#{index}")
+        done << "#{number}-#{index}"
+        sleep 0.001
+      end
+    rescue Hikyaku::Publisher::Failure
+      done
+    ensure
+      publisher.close
+    end
+  end
+end
