@@ -15,14 +15,19 @@ require_relative "hikyaku/version"
 #
 # In both, `Hikyaku.publish` reaches the subscribers; in a process that is neither, it raises.
 module Hikyaku
-  autoload :CLI, File.expand_path("hikyaku/cli", __dir__)
-  autoload :Config, File.expand_path("hikyaku/config", __dir__)
-  autoload :EventSource, File.expand_path("hikyaku/event_source", __dir__)
-  autoload :Hub, File.expand_path("hikyaku/hub", __dir__)
-  autoload :Publisher, File.expand_path("hikyaku/publisher", __dir__)
-  autoload :Reactor, File.expand_path("hikyaku/reactor", __dir__)
-  autoload :Server, File.expand_path("hikyaku/server", __dir__)
-  autoload :Web, File.expand_path("hikyaku/web", __dir__)
+  # What is loaded when it is first named. Not by autoload: the files below a class open it again by `class Hub`, which
+  # would load the class in the middle of its own loading.
+  LAZY = {
+    CLI: "hikyaku/cli",
+    Config: "hikyaku/config",
+    EventSource: "hikyaku/event_source",
+    Hub: "hikyaku/hub",
+    Publisher: "hikyaku/publisher",
+    Reactor: "hikyaku/reactor",
+    Server: "hikyaku/server",
+    Web: "hikyaku/web"
+  }.freeze
+  private_constant :LAZY
 
   @lock = Mutex.new
   @web = @host = @publisher = @local = nil
@@ -104,6 +109,12 @@ module Hikyaku
     end
 
     private
+
+    def const_missing(name)
+      file = LAZY[name] or return super
+      require_relative file
+      const_get(name, false)
+    end
 
     def publisher
       hub = self.hub
