@@ -41,7 +41,7 @@ module Hikyaku
     # @return [Web]
     # @raise [ConfigError] the settings do not fit together
     def start(config = nil, logger: nil, **settings)
-      host(Web.new(config || Config.new(**settings), logger: logger))
+      host(Hikyaku::Web.new(config || Hikyaku::Config.new(**settings), logger: logger))
     end
 
     # Declares that this process holds a hub, and which.
@@ -63,7 +63,7 @@ module Hikyaku
     # @return [Publisher]
     # @raise [ConfigError] the target or the options cannot be used
     def connect(target, **options)
-      publisher = Publisher.new(target, **options)
+      publisher = Hikyaku::Publisher.new(target, **options)
       @lock.synchronize { @publisher = publisher }
     end
 
@@ -125,7 +125,7 @@ module Hikyaku
 
     def local(hub)
       @lock.synchronize do
-        @local = [hub, Publisher.new(hub)] unless @local&.first.equal?(hub)
+        @local = [hub, Hikyaku::Publisher.new(hub)] unless @local&.first.equal?(hub)
         @local.last
       end
     end
