@@ -53,13 +53,18 @@ class ArchitectureTest < Minitest::Test
     assert_empty complaints
   end
 
-  # Were it autoload, a part that says `class Hub` before Hub is there would start loading hub.rb, which then requires that
-  # very part: a circle, in which two threads can wait for each other.
-  test "what hikyaku.rb loads when it is named loads without a circle" do
-    names = File.read(File.join(A::LIB, "hikyaku.rb")).scan(/^    ([A-Z]\w+): "hikyaku/).flatten
-    refute_empty names
-    answers = A.load_alone(names.map { |name| ["hikyaku", "Hikyaku::#{name}"] })
-    complaints = names.zip(answers).flat_map { |name, answer| [*answer[:error], *ours(answer)].map { |complaint| "#{name}: #{complaint}" } }
+  # Parts open a class again (`class Hub`) before its entry file has made it. With autoload that is a circle, in which two
+  # threads can wait for each other; with const_missing, a class that is there and half empty.
+  test "what hikyaku.rb promises is whole, without a circle, whichever is named first" do
+    promised = File.read(File.join(A::LIB, "hikyaku.rb")).scan(/^    ([A-Z]\w+): "(hikyaku\/\w+)",?$/).to_h
+    promised = {"Hub" => "hikyaku/hub", "Web" => "hikyaku/web", "Publisher" => "hikyaku/publisher", "EventSource" => "hikyaku/event_source"}.merge(promised)
+    firsts = promised.keys.map { |name| "Hikyaku::#{name}" } + ["hikyaku/web/token_maker"]
+    pairs = firsts.product(promised.to_a)
+    answers = A.load_alone(pairs.map { |first, (name, _)| ["hikyaku", first, "Hikyaku::#{name}"] })
+    complaints = pairs.zip(answers).flat_map do |(first, (name, file)), answer|
+      half = "#{name} is there without #{file}.rb" unless answer[:loaded].any? { |feature| A.own(feature) == "#{file}.rb" }
+      [*answer[:error], *ours(answer), *half].map { |complaint| "#{first} first: #{complaint}" }
+    end
     assert_empty complaints
   end
 
