@@ -201,7 +201,7 @@ module Hikyaku
       subscriber.connection = connection
       @monitors[subscriber] = nil
       if connection.is_a?(BasicSocket)
-        connection.setsockopt(Socket::SOL_SOCKET, Socket::SO_SNDBUF, SEND_BUFFER)
+        prepare(connection)
         monitor = @selector.register(connection, :r)
         monitor.value = subscriber
         @monitors[subscriber] = monitor
@@ -210,6 +210,14 @@ module Hikyaku
         engine.control(subscriber, Hub::Event::HEARTBEAT) unless subscriber.control
         engine.writable(subscriber)
       end
+    end
+
+    # A client that vanished without a word confirms nothing of what the kernel has taken for it: where the kernel can be
+    # told, that counts as no progress, too.
+    def prepare(socket)
+      socket.setsockopt(Socket::SOL_SOCKET, Socket::SO_SNDBUF, SEND_BUFFER)
+      return unless @write_timeout && socket.is_a?(TCPSocket) && Socket.const_defined?(:TCP_USER_TIMEOUT)
+      socket.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_USER_TIMEOUT, (@write_timeout * 1000).ceil)
     end
 
     # The hot path. Under the hub's lock, a slice at a time.

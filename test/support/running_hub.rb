@@ -22,7 +22,9 @@ class RunningHub
 
   # @param flags [Array<String>] of `hikyaku serve`; the last of a flag counts, so "--no-dev" is possible
   # @param env [Hash{String => String}]
-  def initialize(*flags, env: {})
+  # @param host [String] where it listens; "" is every address, which developer mode does not allow
+  def initialize(*flags, env: {}, host: "127.0.0.1")
+    @host = host
     @flags = flags
     @env = env
     @port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
@@ -31,7 +33,7 @@ class RunningHub
   end
 
   def start
-    @pid = Process.spawn(@env, *COMMAND, "--dev", "--listen", "127.0.0.1:#{port}", *@flags, out: @log, err: @log)
+    @pid = Process.spawn(@env, *COMMAND, "--dev", "--listen", "#{@host}:#{port}", *@flags, out: @log, err: @log)
     deadline = now + PATIENCE
     until accepts?
       raise "the hub did not start: #{log}" if now > deadline || Process.waitpid(@pid, Process::WNOHANG)
