@@ -43,14 +43,15 @@ module Hikyaku
     # @raise [CannotListen]
     # @raise [ConfigError]
     def start
-      @config.doubts.each { |doubt| @logger.warn(doubt) }
-      settle_limits
       @listener = Listener.new(@config.address)
       @config = @config.with(listen: @listener.address.to_s) if @config.address.port == 0
+      remarks = settle_limits
       @app = @build.call(@config, @logger)
       @http = Http.new(@logger.debug? ? RequestLog.new(@app, @logger) : @app, logger: @logger, listener: @listener,
         threads: @config.threads, max_request_bytes: @config.max_request_bytes)
       @thread = @http.run
+      @config.doubts.each { |doubt| @logger.warn(doubt) }
+      remarks.each { |level, remark| @logger.public_send(level, remark) }
       @logger.info("listening on #{@config.listen}, hub at #{@config.hub_url}, for #{@config.max_connections} subscribers")
       self
     rescue
@@ -111,15 +112,17 @@ module Hikyaku
       Web.new(config, logger: logger)
     end
 
+    # @return [Array<Array(Symbol, String)>] what to log about it once the server listens: an error stands alone
     def settle_limits
       files = OpenFiles.raise_limit
       most = OpenFiles.for_subscribers(files)
-      @logger.info("#{files} files may be open")
+      remarks = [[:info, "#{files} files may be open"]]
       if @config.max_connections.nil?
         @config = @config.with(max_connections: most)
       elsif @config.max_connections > most
-        @logger.warn("max_connections is #{@config.max_connections}, but only #{files} files may be open; raise the limit of the process (ulimit -n)")
+        remarks << [:warn, "max_connections is #{@config.max_connections}, but only #{files} files may be open; raise the limit of the process (ulimit -n)"]
       end
+      remarks
     end
 
     # Says when the server ends without having been told to.

@@ -125,6 +125,7 @@ class CLIClientTest < Minitest::Test
     hub = "http://127.0.0.1:#{port}/hub"
     assert_match(/cannot be reached/, refused("publish", "--dev", "--hub", hub, TOPIC, code: 1))
     assert_match(/cannot be reached/, refused("disconnect", "--dev", "--hub", hub, "ann", code: 1))
+    assert_match(/refused/, refused("subscribe", "--dev", "--hub", hub, "--match", TOPIC, code: 1))
   end
 
   # [arguments, what the message holds]

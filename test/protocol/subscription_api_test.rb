@@ -117,9 +117,24 @@ class Protocol::SubscriptionApiTest < Protocol::Test
     follow(topic)
     document = mine(get(root, token: admin)).first
     ["#{document["id"]}x", document["id"].sub("/exact/", "/urlpattern/"), "#{root}/exact/nothing/#{File.basename(document["id"])}", "#{root}/exact/#{URI.encode_www_form_component(topic)}/urn%3Auuid%3A0",
-      "#{root}/regexp/a", "#{root}/Exact/a", "#{root}/a", "#{document["id"]}/x", "#{root}/", "#{root}//", "#{root}/exact", "#{root}/exact/", "#{root}/exact//x", "#{root}/exact/%FF", "#{root}x",
+      "#{root}/regexp/a", "#{root}/Exact/a", "#{root}/a", "#{document["id"]}/x", "#{root}/", "#{root}//", "#{root}/exact", "#{root}/exact//x", "#{root}/exact/%FF", "#{root}x",
       "#{document["id"]}/", "#{root}/uri_template/a"].each { |path| assert_problem 404, get(path, token: admin), path }
     assert_challenge 403, "insufficient_scope", get("#{document["id"]}x", token: subscriber(topic))
+  end
+
+  test "a path that is no UTF-8, or not percent-encoded, is answered and not failed over (Subscription API)" do
+    ["#{root}/exact/\xC3\xA9".b, "#{root}/\xC3\xA9".b].each do |path|
+      assert_includes [200, 404], get(path, token: admin).status, path
+      assert_challenge 403, "insufficient_scope", get(path, token: subscriber(topic))
+    end
+    [admin, subscriber(topic)].each { |token| assert_problem 400, get("#{root}/\xff".b, token: token) }
+  end
+
+  test "an empty matcher is a matcher: its subscription is where its document says (Subscription; Subscription API)" do
+    follow("")
+    document = get(root, token: admin).json["subscriptions"].find { |one| one["match"].empty? }
+    assert_equal document, get(document["id"], token: admin).json
+    assert_includes get("#{root}/exact/", token: admin).json["subscriptions"], document
   end
 
   test "the collection of a matcher that nobody uses is empty (Subscription API)" do

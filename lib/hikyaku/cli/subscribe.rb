@@ -50,12 +50,19 @@ module Hikyaku
         raise UsageError, "say which topics: give --match or --pattern; see hikyaku subscribe --help" if @parameters.empty?
         require_relative "../event_source"
         source = EventSource.new(hub, params: @parameters, token: token_source, last_event_id: @last_event_id.to_s, insecure: !!@insecure,
-          on_error: ->(error) { stderr.puts("hikyaku: #{CLI.printable(error.message)}; trying again") })
+          on_open: -> { @opened = true }, on_error: method(:trouble))
         alarm(source)
         receive(source)
         0
       ensure
         @alarm&.kill
+      end
+
+      # Who was there comes back; who never was is probably not at this address.
+      def trouble(error)
+        message = CLI.printable(error.message)
+        raise Failed, message unless @opened
+        stderr.puts("hikyaku: #{message}; trying again")
       end
 
       def receive(source)

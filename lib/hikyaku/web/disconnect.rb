@@ -26,7 +26,7 @@ module Hikyaku
       # @raise [Problem]
       def call(request)
         access = @gate.publisher(request)
-        path = request.path.dup.force_encoding(Encoding::UTF_8)
+        path = request.path
         @gate.forbidden!("the token does not grant publishing to #{path}") unless access.publish?([@hub.topics[path]])
         subject = Form.unescape(path.delete_prefix(@root))
         raise Problem.new(400, "the subject is missing or not valid UTF-8") if subject.empty? || !subject.valid_encoding?

@@ -34,7 +34,7 @@ module Hikyaku
 
       # @return [Array(Integer, Hash, Array<String>)] a Rack response
       def response(more_headers = {})
-        body = JSON.generate(type: "about:blank", title: Rack::Utils::HTTP_STATUS_CODES[@status], status: @status, detail: message)
+        body = JSON.generate(type: "about:blank", title: Rack::Utils::HTTP_STATUS_CODES[@status], status: @status, detail: message.dup.force_encoding(Encoding::UTF_8).scrub)
         headers = {
           "content-type" => "application/problem+json",
           "content-length" => body.bytesize.to_s,

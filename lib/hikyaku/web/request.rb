@@ -24,10 +24,12 @@ module Hikyaku
       # @return [String]
       def method = @env["REQUEST_METHOD"]
 
-      # @return [String] the path as it was sent, percent-encoded
+      # @return [String] the path as it was sent, percent-encoded; UTF-8
+      # @raise [Problem] 400 when it holds bytes that are no UTF-8
       def path
         @path ||= begin
-          path = "#{@env["SCRIPT_NAME"]}#{@env["PATH_INFO"]}"
+          path = "#{@env["SCRIPT_NAME"]}#{@env["PATH_INFO"]}".force_encoding(Encoding::UTF_8)
+          raise Problem.new(400, "the path is not valid UTF-8") unless path.valid_encoding?
           (path.size > 1 && path.end_with?("/") && @env["PATH_INFO"] == "/" && @env["SCRIPT_NAME"] != "") ? path.chop : path
         end
       end

@@ -31,7 +31,7 @@ module Hikyaku
       # @raise [Problem]
       def call(request)
         access = @gate.subscriber(request, anonymous: false)
-        topic = @hub.topics[request.path.dup.force_encoding(Encoding::UTF_8)]
+        topic = @hub.topics[request.path]
         @gate.forbidden!("the token does not grant subscribing to #{request.path}") unless access.subscribe?(topic)
         selection = select(request.path, access) or raise Problem.new(404, "there is no such collection of subscriptions")
         last_event_id, documents = @hub.subscriptions(type: selection.type, pattern: selection.pattern, subscriber: selection.subscriber)
@@ -46,11 +46,10 @@ module Hikyaku
         return unless path == @root || path.start_with?("#{@root}/")
         segments = path.delete_prefix(@root).split("/", -1).drop(1)
         return Selection.new(legacy: access.legacy?) if segments.empty?
-        return if segments.any?(&:empty?)
         names = segments.map { |segment| unescape(segment) or return nil }
         if TYPES.include?(names[0]) && names.size.between?(2, 3)
           Selection.new(type: names[0], pattern: names[1], subscriber: names[2])
-        elsif @legacy && names.size <= 2
+        elsif @legacy && names.size <= 2 && names.none?(&:empty?)
           Selection.new(type: "uri_template", pattern: names[0], subscriber: names[1], legacy: true)
         end
       end

@@ -10,16 +10,19 @@ module Hikyaku
       #
       # - in the background, when they are older than the server's max-age (60 seconds to a day; 10 minutes unless it
       #   says so). Until the new set is there, and when it cannot be had, the last good one serves.
-      # - at once, when a token names a key that the set lacks (the issuer has rotated), but at most every 30 seconds,
-      #   however many such tokens come.
+      # - at once, when a token names a key that the set lacks (the issuer has rotated): three times in a row, a second
+      #   apart, then every 30 seconds, however many such tokens come.
       #
       # A fetch runs on a thread of its own; who needs its result waits for a few seconds at most. Thread-safe.
       class RemoteKeys
         FRESH_SECONDS = 600
         MIN_FRESH_SECONDS = 60
         MAX_FRESH_SECONDS = 86_400
-        # Between two attempts: when one has failed, or when tokens name unknown keys.
+        # Between two attempts when one has failed; and in which another look for an unknown key is earned.
         REFRESH_SECONDS = 30
+        # Looks for unknown keys that can be saved up, and the seconds between two of them.
+        LOOKS = 3
+        LOOK_SECONDS = 1
         # Between two attempts while there is no key at all.
         FIRST_SECONDS = 3
         WAIT_SECONDS = 5
@@ -40,6 +43,9 @@ module Hikyaku
           @mutex = Mutex.new
           @finished = ConditionVariable.new
           @attempted_at = -Float::INFINITY
+          @looked_at = -Float::INFINITY
+          @earned_at = -Float::INFINITY
+          @looks = LOOKS
           @stale_at = -Float::INFINITY
         end
 
@@ -54,13 +60,13 @@ module Hikyaku
           @keys
         end
 
-        # The keys after another look at the URL, if the last one was long enough ago.
+        # The keys after another look at the URL, if there were not too many lately.
         #
         # @param now [Float]
         # @return [Array<Key>, nil]
         def keys_after_refresh(now)
           @mutex.synchronize do
-            start(now) if due?(now, REFRESH_SECONDS)
+            start(now) if look?(now)
             wait
           end
           @keys
@@ -93,6 +99,17 @@ module Hikyaku
         def due?(now, seconds)
           return false if @thread&.alive?
           now - @attempted_at >= seconds || now < @attempted_at
+        end
+
+        # Whether another look for an unknown key is allowed; then it is taken.
+        def look?(now)
+          return false if @thread&.alive?
+          @looks = [@looks + (now - @earned_at).abs / REFRESH_SECONDS, LOOKS].min
+          @earned_at = now
+          return false if @looks < 1 || (now - @looked_at).between?(0, LOOK_SECONDS)
+          @looks -= 1
+          @looked_at = now
+          true
         end
 
         def start(now)
@@ -145,8 +162,8 @@ module Hikyaku
 
         def monotonic = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
-        private_constant :FRESH_SECONDS, :MIN_FRESH_SECONDS, :MAX_FRESH_SECONDS, :REFRESH_SECONDS, :FIRST_SECONDS,
-          :WAIT_SECONDS
+        private_constant :FRESH_SECONDS, :MIN_FRESH_SECONDS, :MAX_FRESH_SECONDS, :REFRESH_SECONDS, :LOOKS, :LOOK_SECONDS,
+          :FIRST_SECONDS, :WAIT_SECONDS
       end
     end
   end
