@@ -173,6 +173,24 @@ class ServerTest < Minitest::Test
     @server.stop
   end
 
+  test "many connections that ask again and again, each after a pause, are all answered by two threads" do
+    start(threads: 2)
+    sockets = Array.new(12) { connect }
+    request = simple("GET").sub("close", "keep-alive")
+    5.times do |round|
+      sockets.each { |socket| socket.write(request) }
+      sockets.each { |socket| assert_includes Timeout.timeout(5) { socket.readpartial(4096) }, "200 OK", "round #{round}" }
+      sleep 0.005
+    end
+    late = sockets.pop
+    late.write(request[0, 10])
+    sockets.each { |socket| socket.write(request) && assert_includes(Timeout.timeout(5) { socket.readpartial(4096) }, "200 OK") }
+    late.write(request[10..])
+    assert_includes Timeout.timeout(5) { late.readpartial(4096) }, "200 OK"
+  ensure
+    [*sockets, late].compact.each(&:close)
+  end
+
   test "an idle connection does not hold up a stop" do
     start
     idle = connect

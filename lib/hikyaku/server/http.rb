@@ -49,11 +49,30 @@ module Hikyaku
         listener.sockets.each { |socket| adopt(socket) }
       end
 
-      # A request that says both how long its body is and that it is chunked is refused: two readers may take two
-      # different things for the next request (RFC 9112, section 6.1).
+      # A connection, with two things that Puma's has not.
       class Client < Puma::Client
+        # Seconds for which a thread that has answered a request waits for the next one of the connection. A publisher that
+        # waits for each answer has it sent by then; to give the connection back to Puma's reactor and to get it again
+        # wakes three threads, which costs more than the request.
+        NEXT_REQUEST_SECONDS = 0.002
+        private_constant :NEXT_REQUEST_SECONDS
+
+        # @return [Puma::ThreadPool] where others may be waiting for a thread
+        attr_writer :pool
+
+        # Only while another thread is free: nobody waits for one that waits.
+        #
+        # @return [Boolean] a whole request is there
+        def eagerly_finish
+          return true if super
+          return false if requests_served.zero? || !@pool.waiting.positive? || !to_io.wait_readable(NEXT_REQUEST_SECONDS)
+          super
+        end
+
         private
 
+        # A request that says both how long its body is and that it is chunked is refused: two readers may take two
+        # different things for the next request (RFC 9112, section 6.1).
         def setup_body
           return super unless env.key?("HTTP_TRANSFER_ENCODING") && env.key?("CONTENT_LENGTH")
           @error_status_code = 400
@@ -76,6 +95,7 @@ module Hikyaku
       # As Puma makes its clients.
       def new_client(io, socket)
         Client.new(io, binder.env(socket)).tap do |client|
+          client.pool = @thread_pool
           client.listener = socket
           client.env_set_http_version = @env_set_http_version
           client.http_content_length_limit = @http_content_length_limit
