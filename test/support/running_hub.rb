@@ -35,9 +35,9 @@ class RunningHub
   def start
     @pid = Process.spawn(@env, *COMMAND, "--dev", "--listen", "#{@host}:#{port}", *@flags, out: @log, err: @log)
     deadline = now + PATIENCE
-    until accepts?
+    until answers?
       raise "the hub did not start: #{log}" if now > deadline || Process.waitpid(@pid, Process::WNOHANG)
-      sleep 0.05
+      sleep 0.02
     end
   end
 
@@ -88,11 +88,15 @@ class RunningHub
 
   def post(url, body, type, headers = {}) = Net::HTTP.post(URI(url), body, {"content-type" => type}.merge(headers))
 
-  def accepts?
-    TCPSocket.new("127.0.0.1", port).close
-    true
-  rescue Errno::ECONNREFUSED
+  # Any answer will do; a port that is open is not yet a hub that answers.
+  def answers?
+    socket = Socket.tcp("127.0.0.1", port, connect_timeout: 1)
+    socket.write("OPTIONS / HTTP/1.1\r\nHost: hub\r\nConnection: close\r\n\r\n")
+    !socket.wait_readable(1).nil? && socket.read_nonblock(9, exception: false) == "HTTP/1.1 "
+  rescue SystemCallError
     false
+  ensure
+    socket&.close
   end
 
   def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
