@@ -36,7 +36,7 @@ class RunningHub
     @pid = Process.spawn(@env, *COMMAND, "--dev", "--listen", "#{@host}:#{port}", *@flags, out: @log, err: @log)
     deadline = now + PATIENCE
     until answers?
-      raise "the hub did not start: #{log}" if now > deadline || Process.waitpid(@pid, Process::WNOHANG)
+      give_up if now > deadline || Process.waitpid(@pid, Process::WNOHANG)
       sleep 0.02
     end
   end
@@ -85,6 +85,11 @@ class RunningHub
   end
 
   private
+
+  def give_up
+    stop("KILL")
+    raise "the hub did not start: #{log}"
+  end
 
   def post(url, body, type, headers = {}) = Net::HTTP.post(URI(url), body, {"content-type" => type}.merge(headers))
 
