@@ -13,7 +13,7 @@ Gem::Specification.new do |spec|
   spec.required_ruby_version = ">= 3.1"
   spec.metadata = {"rubygems_mfa_required" => "true"}
 
-  spec.files = Dir["lib/**/*", "exe/*", "sig/**/*", "*.md", "LICENSE", "docs/**/*.md"].select { |f| File.file?(f) }
+  spec.files = Dir["lib/**/*", "exe/*", "sig/**/*", "*.md", "LICENSE", "docs/**/*.{md,conf}"].select { |f| File.file?(f) }
   spec.bindir = "exe"
   spec.executables = ["hikyaku"]
   spec.require_paths = ["lib"]

@@ -2,6 +2,13 @@
 
 require_relative "hikyaku/error"
 require_relative "hikyaku/version"
+require_relative "hikyaku/config"
+require_relative "hikyaku/hub"
+require_relative "hikyaku/reactor"
+require_relative "hikyaku/publisher"
+require_relative "hikyaku/event_source"
+require_relative "hikyaku/web"
+require_relative "hikyaku/server"
 
 # Real-time and durable delivery for Ruby: one gem, one process, no Redis.
 #
@@ -15,20 +22,6 @@ require_relative "hikyaku/version"
 #
 # In both, `Hikyaku.publish` reaches the subscribers; in a process that is neither, it raises.
 module Hikyaku
-  # What is loaded when it is first named. Not by autoload: the files below a class open it again by `class Hub`, which
-  # would load the class in the middle of its own loading.
-  LAZY = {
-    CLI: "hikyaku/cli",
-    Config: "hikyaku/config",
-    EventSource: "hikyaku/event_source",
-    Hub: "hikyaku/hub",
-    Publisher: "hikyaku/publisher",
-    Reactor: "hikyaku/reactor",
-    Server: "hikyaku/server",
-    Web: "hikyaku/web"
-  }.freeze
-  private_constant :LAZY
-
   @lock = Mutex.new
   @web = @host = @publisher = @local = nil
 
@@ -109,12 +102,6 @@ module Hikyaku
     end
 
     private
-
-    def const_missing(name)
-      file = LAZY[name] or return super
-      require_relative file
-      const_get(name, false)
-    end
 
     def publisher
       hub = self.hub

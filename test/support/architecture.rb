@@ -51,8 +51,6 @@ module Architecture
           [$1, own("#{File.expand_path($1, File.join(LIB, File.dirname(file)))}.rb")]
         when /^\s*require "([^"]+)"/, /^\s*autoload :\w+, "([^"]+)"/
           [$1, own(File.join(LIB, "#{$1}.rb"))]
-        when /^ {4}[A-Z]\w+: "(hikyaku\/[^"]+)",?$/ # what hikyaku.rb loads when it is first named
-          [$1, own(File.join(LIB, "#{$1}.rb"))]
         end
       end
     end
