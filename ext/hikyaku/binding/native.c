@@ -1,0 +1,13 @@
+#include "rb_hk.h"
+
+RUBY_FUNC_EXPORTED void Init_native(void);
+
+void Init_native(void)
+{
+    VALUE module = rb_define_module("Hikyaku");
+    rb_hk_init_fork();
+    rb_hk_init_engine(rb_define_class_under(module, "Hub", rb_cObject));
+    rb_hk_init_broker(module);
+    rb_hk_init_reactor(module);
+    rb_hk_init_crc32c(module);
+}

@@ -1,0 +1,305 @@
+#include "hk_hub_state.h"
+
+/* Finds what a subscriber receives next where the short way does not do: bytes for it alone, events in pieces, several
+ * feeds, private records, positions before a feed's index, a ring that has passed it. */
+
+/* SCAN_BUDGET  records that one taking looks at before others get their turn.
+ * KEPT         bytes of an event that is kept for a reader who has a part of it when the ring drops it: no more than
+ *              the kernel holds for the reader anyway. Of a larger one the rest is lost, and the stream with it. */
+enum { SCAN_BUDGET = 256, KEPT = 64 * 1024 };
+
+typedef struct search {
+    hk_hub_t *hub;
+    const hk_subscriber_t *subscriber;
+    const hk_past_t *past; /* that restricts it; or NULL */
+    uint64_t budget;       /* records that may still be looked at */
+    hk_position_t reached; /* when nothing is found: everything up to here is done with */
+} search_t;
+
+static search_t begin_search(hk_hub_t *hub, const hk_subscriber_t *subscriber, uint64_t budget)
+{
+    return (search_t){
+        .hub = hub, .subscriber = subscriber, .past = hk_subscriber_restriction(subscriber), .budget = budget};
+}
+
+/* From here on the feeds together know what it receives; before, the log must be scanned. */
+static hk_position_t indexed_from(const search_t *search)
+{
+    const hk_subscriber_t *subscriber = search->subscriber;
+    hk_position_t since = 1;
+    for (size_t i = 0; i < subscriber->subscription_count; i++) {
+        const hk_feed_t *feed = subscriber->subscriptions[i].feed;
+        bool knows_all = search->past != NULL && hk_feed_covers(feed, search->past->beginnings[i].from);
+        since = feed->since > since && !knows_all ? feed->since : since;
+    }
+    return since - 1;
+}
+
+static bool selects(const search_t *search, const hk_record_t *record)
+{
+    const hk_subscriber_t *subscriber = search->subscriber;
+    for (size_t i = 0; i < subscriber->subscription_count; i++) {
+        const hk_matcher_t *matcher = hk_feed_matcher(subscriber->subscriptions[i].feed);
+        if (search->past != NULL && search->past->beginnings[i].from >= record->position) {
+            continue;
+        }
+        for (size_t j = 0; j < record->topic_count; j++) {
+            if (hk_matcher_match(matcher, &search->hub->space, record->topics[j])) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static bool admits(const search_t *search, const hk_record_t *record)
+{
+    return hk_grant_admits(search->subscriber->grant, &search->hub->space, record) &&
+           (search->past == NULL || !hk_past_had(search->past, &search->hub->space, record));
+}
+
+static hk_position_t nearest(const search_t *search, hk_position_t cursor)
+{
+    const hk_subscriber_t *subscriber = search->subscriber;
+    hk_position_t best = HK_POSITION_NONE;
+    for (size_t i = 0; i < subscriber->subscription_count; i++) {
+        hk_position_t from = search->past != NULL ? search->past->beginnings[i].from : 0;
+        hk_position_t position = hk_feed_after(subscriber->subscriptions[i].feed, cursor > from ? cursor : from);
+        best = position < best ? position : best;
+    }
+    return best;
+}
+
+static hk_record_t *stop_at(search_t *search, hk_position_t position)
+{
+    search->reached = position;
+    return NULL;
+}
+
+static bool spend(search_t *search)
+{
+    return search->budget > 0 && search->budget-- > 0;
+}
+
+/* The next record after the cursor that the subscriber receives; NULL: there is none, or the budget is used up. */
+static hk_record_t *following(search_t *search, hk_position_t cursor)
+{
+    const hk_log_t *log = search->hub->log;
+    hk_position_t head = hk_log_head(log), indexed = indexed_from(search);
+    while (cursor < indexed && cursor < head) {
+        if (!spend(search)) {
+            return stop_at(search, cursor);
+        }
+        hk_record_t *record = hk_log_at(log, ++cursor);
+        if (record != NULL && selects(search, record) && admits(search, record)) {
+            return record;
+        }
+    }
+    for (hk_position_t at; (at = nearest(search, cursor)) != HK_POSITION_NONE; cursor = at) {
+        if (!spend(search)) {
+            return stop_at(search, cursor);
+        }
+        hk_record_t *record = hk_log_at(log, at);
+        if (record != NULL && admits(search, record)) {
+            return record;
+        }
+    }
+    return stop_at(search, head);
+}
+
+/* -- Gaps ---------------------------------------------------------------------------------------------------------- */
+
+/* Who has asked for all that is retained and has got nothing yet misses nothing of what it asked for. */
+static bool is_before_oldest(const hk_subscriber_t *subscriber)
+{
+    return (subscriber->traits & HK_SUBSCRIBER_FROM_OLDEST) != 0 && subscriber->cursor == subscriber->began_at;
+}
+
+/* Whether the ring has dropped something that one of its matchers selects and that it was to receive. */
+static bool loses(const hk_subscriber_t *subscriber, size_t subscription, hk_position_t oldest)
+{
+    const hk_feed_t *feed = subscriber->subscriptions[subscription].feed;
+    hk_position_t from = hk_subscriber_beginning(subscriber, subscription).from, cursor = subscriber->cursor;
+    if (from > cursor) {
+        cursor = from;
+    } else if (is_before_oldest(subscriber)) {
+        return false;
+    }
+    return !hk_feed_covers(feed, cursor) || hk_feed_after(feed, cursor) < oldest;
+}
+
+hk_status_t hk_hub_say_gap(hk_hub_t *hub, hk_subscriber_t *subscriber, hk_gap_t *gap, hk_position_t continues)
+{
+    hk_sse_event_t event;
+    char id[HK_EVENT_ID_BYTES];
+    hk_log_seal(hub->log, continues, id);
+    hk_status_t status = hk_gap_end(gap, hk_bytes(id, sizeof(id)), &event);
+    hk_buf_clear(&hub->gathered);
+    if (status != HK_OK || hk_buf_reserve(&hub->gathered, hk_sse_size(&event)) != HK_OK) {
+        return HK_NO_MEMORY;
+    }
+    hk_buf_grew(&hub->gathered, hk_sse_write(&event, hk_buf_end(&hub->gathered)));
+    return hk_subscriber_say(hub->alloc, subscriber, hk_buf_bytes(&hub->gathered));
+}
+
+static hk_status_t tell_of_loss(hk_hub_t *hub, hk_subscriber_t *subscriber, hk_position_t oldest)
+{
+    hk_gap_t gap;
+    char after[HK_EVENT_ID_BYTES];
+    hk_log_seal(hub->log, subscriber->cursor, after);
+    hk_status_t status = hk_gap_begin(&gap, &hub->scratch, HK_BYTES("overrun"), hk_bytes(after, sizeof(after)));
+    for (size_t i = 0; status == HK_OK && i < subscriber->subscription_count; i++) {
+        if (loses(subscriber, i, oldest)) {
+            status = hk_gap_add(&gap, hk_feed_matcher(subscriber->subscriptions[i].feed));
+        }
+    }
+    /* Behind what is pending: that may be the rest of something of which a part was written. */
+    return status == HK_OK ? hk_hub_say_gap(hub, subscriber, &gap, oldest - 1) : status;
+}
+
+/* Tells a reader that the ring has passed it, and moves it on or closes it; who has not begun with the oldest that
+ * there is begins where the ring begins now. */
+static hk_status_t pass(hk_hub_t *hub, hk_subscriber_t *subscriber)
+{
+    hk_position_t oldest = hk_log_first(hub->log);
+    if (subscriber->cursor + 1 >= oldest) {
+        return HK_OK;
+    }
+    bool lost = false, closes = false;
+    for (size_t i = 0; i < subscriber->subscription_count; i++) {
+        if (loses(subscriber, i, oldest)) {
+            lost = true;
+            closes = closes || hk_feed_matcher(subscriber->subscriptions[i].feed)->close_on_gap;
+        }
+    }
+    if (!lost) {
+        if (is_before_oldest(subscriber)) {
+            subscriber->cursor = subscriber->began_at = oldest - 1;
+        }
+        return HK_OK;
+    }
+    if (closes) {
+        hk_hub_close(hub, subscriber, HK_CLOSING_OVERRUN);
+        return HK_OK;
+    }
+    hk_status_t status = tell_of_loss(hub, subscriber, oldest);
+    if (status == HK_OK) {
+        subscriber->cursor = oldest - 1;
+        hub->gaps++;
+    }
+    return status;
+}
+
+/* -- Taking -------------------------------------------------------------------------------------------------------- */
+
+static hk_bytes_t hand(hk_hub_t *hub, const hk_taken_t *taken, hk_bytes_t bytes)
+{
+    hub->taken = *taken;
+    hub->taken.length = bytes.length;
+    return bytes;
+}
+
+/* The rest of an event; empty: it is lost, and the stream with it. */
+static hk_bytes_t take_rest(hk_hub_t *hub, hk_subscriber_t *subscriber)
+{
+    const hk_record_t *record = subscriber->partial;
+    if (record == NULL) {
+        record = hk_log_at(hub->log, subscriber->partial_at);
+    }
+    if (record == NULL) {
+        hk_hub_close(hub, subscriber, HK_CLOSING_OVERRUN);
+        return HK_BYTES("");
+    }
+    hk_hub_make_ready(hub, subscriber);
+    hk_taken_t taken = {.subscriber = subscriber, .to = hk_subscriber_position(subscriber), .count = 1};
+    size_t offset = subscriber->offset;
+    return hand(hub, &taken, hk_bytes(record->frame.at + offset, record->frame.length - offset));
+}
+
+/* Nothing is left of what it asked for. */
+static hk_bytes_t take_word(hk_hub_t *hub, hk_subscriber_t *subscriber)
+{
+    hk_subscriber_clear(subscriber, HK_SUBSCRIBER_CATCHING_UP);
+    hk_subscriber_share(subscriber, hub->word);
+    hk_taken_t taken = {.subscriber = subscriber, .control = true};
+    return hand(hub, &taken, hk_subscriber_control(subscriber));
+}
+
+/* Forgets what it has passed of its past, and lets it go the short way again if that does for it. */
+static void leave_past_behind(hk_hub_t *hub, hk_subscriber_t *subscriber)
+{
+    hk_past_t *past = hk_subscriber_past(subscriber);
+    if (past != NULL) {
+        hk_past_pass(hub->alloc, past, subscriber->cursor);
+        if (subscriber->subscription_count == 1 && subscriber->cursor >= past->ends) {
+            hk_subscriber_clear(subscriber, HK_SUBSCRIBER_MANY);
+        }
+    }
+}
+
+static hk_bytes_t gather(hk_hub_t *hub, hk_subscriber_t *subscriber, size_t max_bytes)
+{
+    leave_past_behind(hub, subscriber);
+    search_t search = begin_search(hub, subscriber, SCAN_BUDGET);
+    hk_frames_t frames = {0};
+    hk_position_t to = subscriber->cursor;
+    hk_record_t *record;
+    while ((record = following(&search, to)) != NULL &&
+           hk_frames_add(&frames, record->frame, &hub->gathered, max_bytes)) {
+        to = record->position;
+    }
+    if (record == NULL) {
+        to = search.reached;
+    }
+    bool pending = record != NULL || to < hk_log_head(hub->log);
+    bool to_be_told = hk_subscriber_is(subscriber, HK_SUBSCRIBER_CATCHING_UP);
+    if (pending || to_be_told) {
+        hk_hub_make_ready(hub, subscriber);
+    }
+    if (frames.count == 0) {
+        subscriber->cursor = to;
+        return to_be_told && !pending ? take_word(hub, subscriber) : HK_BYTES("");
+    }
+    hk_taken_t taken = {.subscriber = subscriber, .to = to, .count = frames.count};
+    return hand(hub, &taken, frames.bytes);
+}
+
+hk_status_t hk_hub_take_slowly(hk_hub_t *hub, hk_subscriber_t *subscriber, size_t max_bytes, hk_bytes_t *bytes)
+{
+    if (hk_subscriber_is(subscriber, HK_SUBSCRIBER_WITHIN)) {
+        *bytes = take_rest(hub, subscriber);
+        return HK_OK;
+    }
+    if (pass(hub, subscriber) != HK_OK) {
+        hk_hub_make_ready(hub, subscriber);
+        return HK_NO_MEMORY;
+    }
+    if (hk_subscriber_is(subscriber, HK_SUBSCRIBER_CLOSING)) {
+        *bytes = HK_BYTES("");
+    } else if (hk_subscriber_is(subscriber, HK_SUBSCRIBER_CONTROL)) {
+        hk_taken_t taken = {.subscriber = subscriber, .control = true};
+        *bytes = hand(hub, &taken, hk_subscriber_control(subscriber));
+    } else {
+        *bytes = gather(hub, subscriber, max_bytes);
+    }
+    return HK_OK;
+}
+
+void hk_hub_wrote_part(hk_hub_t *hub, hk_subscriber_t *subscriber, size_t count)
+{
+    if (hk_subscriber_is(subscriber, HK_SUBSCRIBER_WITHIN)) {
+        subscriber->offset += count;
+        return;
+    }
+    search_t search = begin_search(hub, subscriber, UINT64_MAX);
+    for (hk_record_t *record; count > 0 && (record = following(&search, subscriber->cursor)) != NULL;) {
+        size_t size = record->frame.length;
+        if (count < size) {
+            hk_subscriber_begin_part(subscriber, record->position, count, size <= KEPT ? record : NULL);
+            return;
+        }
+        count -= size;
+        hub->deliveries++;
+        subscriber->cursor = record->position;
+    }
+}

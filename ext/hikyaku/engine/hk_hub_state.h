@@ -1,0 +1,165 @@
+/* hk_hub_state.h: what the parts of a hub share. Not for drivers: see hk_hub.h.
+ *
+ *     hk_hub              making and freeing
+ *     hk_hub_look         looking in
+ *     hk_hub_publish      from an update to the feeds that grow
+ *     hk_hub_keep         what outlives the process
+ *     hk_hub_tell         what somebody is told beside the log, and that a stream ends
+ *     hk_hub_subscribe    coming, going, where a cursor stands
+ *     hk_hub_change       streams that get another grant while they last: hk_hub_state_plan.h
+ *     hk_hub_announce     subscription events
+ *     hk_hub_serve        the hot path
+ *     hk_hub_gather       what somebody receives next where the short way does not do
+ *     hk_hub_timing       heartbeats and ends
+ */
+#ifndef HK_HUB_STATE_H
+#define HK_HUB_STATE_H
+
+#include "hk_address.h"
+#include "hk_batch.h"
+#include "hk_buf.h"
+#include "hk_capability.h"
+#include "hk_feed.h"
+#include "hk_gap.h"
+#include "hk_heap.h"
+#include "hk_hub.h"
+#include "hk_index.h"
+#include "hk_keeper.h"
+#include "hk_list.h"
+#include "hk_log.h"
+#include "hk_map.h"
+#include "hk_roster.h"
+#include "hk_sse.h"
+#include "hk_subscriber.h"
+#include "hk_wheel.h"
+
+/* What was taken for somebody and not yet reported as written. */
+typedef struct hk_taken {
+    hk_subscriber_t *subscriber; /* NULL: nothing was */
+    size_t length;
+    bool control;     /* it is the subscriber's control, else events: */
+    hk_position_t to; /* where they lead */
+    uint32_t count;   /* how many they are */
+} hk_taken_t;
+
+struct hk_hub {
+    const hk_alloc_t *alloc;
+    hk_topics_t *topics;
+    hk_topic_t *home; /* the hub's own URL */
+    hk_log_t *log;
+    hk_keeper_t *keeper; /* NULL: nothing is kept */
+    int64_t now;         /* of the publish in hand */
+    hk_index_t *index;
+    hk_program_space_t space;
+    hk_map_t feeds; /* by the matcher's key */
+    hk_roster_t roster;
+    hk_map_t addresses;
+    uint32_t max_subscribers, max_of_address;
+    bool announces, shut_down;
+
+    /* Who has something pending: some subscribers, and the members of some feeds. */
+    hk_list_t ready;
+    hk_list_t dirty;
+    hk_feed_t *feed; /* whose members are being gone through, downwards; NULL: none's */
+    size_t place;    /* those before it are still to be looked at */
+    hk_batch_t batch;
+    hk_buf_t batch_bytes, gathered;
+    hk_taken_t taken;
+
+    int64_t heartbeat, max_lifetime;
+    hk_wheel_t beats;
+    hk_heap_t deadlines;
+    hk_control_t *comment; /* what a heartbeat is */
+    hk_control_t *word;    /* that somebody has caught up */
+
+    hk_buf_t scratch;      /* within one call */
+    hk_record_t *answered; /* whose id was an answer */
+    char sealed[HK_EVENT_ID_BYTES];
+    uint64_t id_secret[2], chance[2];
+    hk_capability_keys_t capabilities;
+    uint64_t chances; /* taken */
+
+    uint64_t subscriptions, publishes, deliveries, delivered_bytes, gaps, overruns, refused_total, refused_address;
+};
+
+/* --- hk_hub ------------------------------------------------------------------------------------------------------- */
+
+/* A number at random from 0 to below the limit, which is above 0. */
+uint64_t hk_hub_chance(hk_hub_t *hub, uint64_t limit);
+
+/* The random id of the subscriber with a number, which may be gone. */
+void hk_hub_id_of(const hk_hub_t *hub, uint64_t serial, char id[HK_SUBSCRIBER_ID_BYTES]);
+
+/* Puts a subscriber on the ready list, if it is not there. */
+static inline void hk_hub_make_ready(hk_hub_t *hub, hk_subscriber_t *subscriber)
+{
+    if (!hk_subscriber_is(subscriber, HK_SUBSCRIBER_READY)) {
+        hk_subscriber_set(subscriber, HK_SUBSCRIBER_READY);
+        hk_list_append(&hub->ready, &subscriber->ready);
+    }
+}
+
+/* --- hk_hub_keep -------------------------------------------------------------------------------------------------- */
+
+/* Forgets what is too old to be kept. */
+void hk_hub_forget_the_old(hk_hub_t *hub, int64_t now);
+
+/* --- hk_hub_subscribe --------------------------------------------------------------------------------------------- */
+
+/* The feed of a matcher. HK_OK; HK_NOT_FOUND: it is not in use; HK_NO_MEMORY. */
+hk_status_t hk_hub_feed(hk_hub_t *hub, hk_bytes_t type, hk_bytes_t pattern, hk_feed_t **feed);
+
+/* The position that a cursor stands for, and what is answered: as of hk_hub_subscribe. */
+hk_position_t hk_hub_place_of(hk_hub_t *hub, const hk_grant_t *grant, hk_bytes_t cursor, hk_bytes_t *answer);
+
+/* The newest event's id for the answer, which tells nothing of a private event. */
+hk_bytes_t hk_hub_readable_id(hk_hub_t *hub, const hk_grant_t *grant);
+
+/* Makes a subscription of a subscriber to a matcher, at one of its places. HK_OK or HK_NO_MEMORY. */
+hk_status_t hk_hub_link(hk_hub_t *hub, hk_subscriber_t *subscriber, uint32_t subscription, hk_matcher_t *matcher);
+
+/* Ends a subscription. */
+void hk_hub_leave(hk_hub_t *hub, const hk_subscription_t *subscription);
+
+/* Frees a subscriber and whatever knows it; announces nothing. */
+void hk_hub_forget(hk_hub_t *hub, hk_subscriber_t *subscriber);
+
+/* --- hk_hub_announce ---------------------------------------------------------------------------------------------- */
+
+/* Publishes an event for each subscription of a grant that is announced. Those for which there is no memory are left
+ * out.
+ *
+ * stays  of each subscription, whether nothing is said of it; NULL: of each something is. */
+void hk_hub_announce(hk_hub_t *hub, const hk_grant_t *grant, const bool *stays, uint64_t serial, bool active,
+                     int64_t now);
+
+/* --- hk_hub_gather ------------------------------------------------------------------------------------------------ */
+
+/* hk_hub_take where a batch does not do: control, events in pieces, several feeds, scans, gaps. */
+hk_status_t hk_hub_take_slowly(hk_hub_t *hub, hk_subscriber_t *subscriber, size_t max_bytes, hk_bytes_t *bytes);
+
+/* The socket took only a part of the events that were taken: the cursor stops at the last whole one. */
+void hk_hub_wrote_part(hk_hub_t *hub, hk_subscriber_t *subscriber, size_t count);
+
+/* Says, behind what is pending for a subscriber alone, that events may be missing.
+ *
+ * gap        begun, in hub->scratch, with the matchers that it names.
+ * continues  the position behind which the subscriber goes on.
+ *
+ * HK_OK or HK_NO_MEMORY. */
+hk_status_t hk_hub_say_gap(hk_hub_t *hub, hk_subscriber_t *subscriber, hk_gap_t *gap, hk_position_t continues);
+
+/* --- hk_hub_timing ------------------------------------------------------------------------------------------------ */
+
+/* HK_OK or HK_NO_MEMORY. */
+hk_status_t hk_hub_start_timing(hk_hub_t *hub, int64_t heartbeat, int64_t max_lifetime);
+
+/* HK_OK or HK_NO_MEMORY. */
+hk_status_t hk_hub_time(hk_hub_t *hub, hk_subscriber_t *subscriber, int64_t now, int64_t expires_in);
+
+/* For a grant that takes the place of another, with room in hub->deadlines for one more. */
+void hk_hub_retime(hk_hub_t *hub, hk_subscriber_t *subscriber, int64_t now, int64_t expires_in);
+
+void hk_hub_cancel_timing(hk_hub_t *hub, hk_subscriber_t *subscriber);
+
+#endif

@@ -1,0 +1,95 @@
+#include "hk_hub_state.h"
+
+/* What somebody is told beside the log, and that a stream ends. */
+
+static bool may_be_told(const hk_subscriber_t *subscriber)
+{
+    return !hk_subscriber_is(subscriber, HK_SUBSCRIBER_BLOCKED | HK_SUBSCRIBER_CONTROL);
+}
+
+hk_status_t hk_hub_notify(hk_hub_t *hub, hk_bytes_t topic, hk_bytes_t frame, size_t *count)
+{
+    hk_feed_t *feed;
+    hk_status_t status = hk_hub_feed(hub, HK_BYTES("exact"), topic, &feed);
+    if (status == HK_NO_MEMORY) {
+        return status;
+    }
+    hk_control_t *control = NULL;
+    if (status == HK_OK && hk_control_new(hub->alloc, frame, &control) != HK_OK) {
+        return HK_NO_MEMORY;
+    }
+    size_t members = status == HK_OK ? feed->member_count : 0;
+    for (size_t i = 0; i < members; i++) {
+        hk_subscriber_t *subscriber = feed->members[i].subscriber;
+        if (may_be_told(subscriber)) {
+            hk_subscriber_share(subscriber, control);
+            hk_hub_make_ready(hub, subscriber);
+        }
+    }
+    hk_control_release(hub->alloc, control);
+    if (count != NULL) {
+        *count = members;
+    }
+    return HK_OK;
+}
+
+bool hk_hub_watched(hk_hub_t *hub, hk_bytes_t topic)
+{
+    hk_feed_t *feed;
+    return hk_hub_feed(hub, HK_BYTES("exact"), topic, &feed) == HK_OK;
+}
+
+hk_status_t hk_hub_control(hk_hub_t *hub, hk_subscriber_t *subscriber, hk_bytes_t bytes)
+{
+    if (bytes.length == 0) {
+        return HK_OK;
+    }
+    if (subscriber->control == NULL && hk_bytes_equal(bytes, HK_SSE_HEARTBEAT)) {
+        hk_subscriber_share(subscriber, hub->comment);
+    } else if (hk_subscriber_say(hub->alloc, subscriber, bytes) != HK_OK) {
+        return HK_NO_MEMORY;
+    }
+    hk_hub_make_ready(hub, subscriber);
+    return HK_OK;
+}
+
+void hk_hub_writable(hk_hub_t *hub, hk_subscriber_t *subscriber)
+{
+    hk_subscriber_clear(subscriber, HK_SUBSCRIBER_BLOCKED);
+    hk_hub_make_ready(hub, subscriber);
+}
+
+void hk_hub_close(hk_hub_t *hub, hk_subscriber_t *subscriber, hk_closing_t closing)
+{
+    if (closing == HK_CLOSING_NOT || hk_subscriber_is(subscriber, HK_SUBSCRIBER_CLOSING)) {
+        return;
+    }
+    subscriber->closing = (uint8_t)closing;
+    hk_subscriber_set(subscriber, HK_SUBSCRIBER_CLOSING);
+    hub->overruns += closing == HK_CLOSING_OVERRUN;
+    hk_hub_make_ready(hub, subscriber);
+}
+
+size_t hk_hub_disconnect(hk_hub_t *hub, hk_bytes_t subject)
+{
+    size_t count = 0;
+    if (subject.length == 0) {
+        return 0;
+    }
+    for (hk_subscriber_t *subscriber = NULL; (subscriber = hk_roster_next(&hub->roster, subscriber)) != NULL;) {
+        if (!hk_subscriber_is(subscriber, HK_SUBSCRIBER_CLOSING) &&
+            hk_bytes_equal(subscriber->grant->subject, subject)) {
+            hk_hub_close(hub, subscriber, HK_CLOSING_DISCONNECTED);
+            count++;
+        }
+    }
+    return count;
+}
+
+void hk_hub_shutdown(hk_hub_t *hub)
+{
+    hub->shut_down = true;
+    for (hk_subscriber_t *subscriber = NULL; (subscriber = hk_roster_next(&hub->roster, subscriber)) != NULL;) {
+        hk_hub_close(hub, subscriber, HK_CLOSING_SHUTDOWN);
+    }
+}

@@ -1,0 +1,61 @@
+# frozen_string_literal: true
+
+# Makes hikyaku/native.so of the engine (engine/) and of what Ruby sees of it (binding/).
+#
+# Where that cannot be, nothing is compiled and the gem is installed all the same: its hub in Ruby needs no compiler. Whoever
+# asks for the native engine then is told so (Hikyaku::NativeUnavailable).
+#
+#   HIKYAKU_SANITIZE=address,undefined   compiles with sanitizers, for tests
+#   HIKYAKU_STRICT=1                     makes an error of every warning
+
+# Compiles nothing, and says why.
+def go_without(reason)
+  warn "hikyaku: the native engine is not compiled, because #{reason}; without it, use the one in Ruby: --engine ruby"
+  File.write("Makefile", ".PHONY: all install clean distclean\nall install clean distclean:\n\t@:\n")
+  exit
+end
+
+go_without "it is for CRuby, not for #{RUBY_ENGINE}" unless RUBY_ENGINE == "ruby"
+
+begin
+  require "mkmf"
+rescue SystemExit
+  go_without "Ruby's headers are not installed (Debian calls them ruby-dev)"
+end
+
+begin
+  missing = %w[sys/epoll.h sys/eventfd.h pthread.h stdatomic.h].reject { |header| have_header(header) }
+rescue RuntimeError
+  go_without "there is no C compiler that works"
+end
+go_without "this system has no #{missing.join(", ")}; it is for Linux" if missing.any?
+go_without "this Ruby has no rb_nogvl" unless have_func("rb_nogvl", "ruby/thread.h")
+
+# mkmf is told in global variables.
+# rubocop:disable Style/GlobalVars
+
+# Base names are unique: all objects lie in one folder.
+folders = %w[engine binding]
+$srcs = folders.flat_map { |folder| Dir[File.join($srcdir, folder, "*.c")] }.sort
+$VPATH.concat(folders.map { |folder| "$(srcdir)/#{folder}" })
+$INCFLAGS += folders.map { |folder| " -I$(srcdir)/#{folder}" }.join
+# Ruby's headers, as those of the system: their warnings are not ours.
+$INCFLAGS += " -isystem $(hdrdir) -isystem $(arch_hdrdir)"
+
+$warnflags = "-Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wno-unused-parameter"
+$warnflags += " -Werror" if ENV["HIKYAKU_STRICT"]
+$CFLAGS += " -std=gnu11 -D_GNU_SOURCE -fvisibility=hidden -pthread"
+$DLDFLAGS += " -pthread"
+
+if (sanitizers = ENV["HIKYAKU_SANITIZE"])
+  $CFLAGS += " -fsanitize=#{sanitizers} -fno-omit-frame-pointer -fno-sanitize-recover=all -O1 -g"
+  # Ruby's exceptions leave frames in a way that the sanitizer does not see: what it had marked on the stack stays marked.
+  # The tests of the engine alone look at the stack, too.
+  stack = ["--param=asan-stack=0 --param=asan-instrument-allocas=0", "-mllvm -asan-stack=0"].find { |flags| try_cflags(flags) }
+  $CFLAGS += " #{stack}" if stack
+  $DLDFLAGS += " -fsanitize=#{sanitizers}"
+end
+
+# rubocop:enable Style/GlobalVars
+
+create_makefile("hikyaku/native")
