@@ -4,6 +4,7 @@ require "test_helper"
 require "hikyaku/log"
 
 class PositionCipherTest < Minitest::Test
+  VECTORS = File.expand_path("../vectors/position_ids.txt", __dir__)
   KEY = [0x03020100, 0x0b0a0908, 0x13121110, 0x1b1a1918].pack("L<4")
 
   def setup = @cipher = Hikyaku::Log::PositionCipher.new(key: KEY)
@@ -12,6 +13,19 @@ class PositionCipherTest < Minitest::Test
     id = @cipher.seal((0x3b726574 << 32) | 0x7475432d)
     bytes = "#{id.delete_prefix("#").tr("-_", "+/")}=".unpack1("m")
     assert_equal "8c6fa548454e028b", bytes.unpack1("H*")
+  end
+
+  test "positions are enciphered as the vectors say" do
+    lines = File.readlines(VECTORS, chomp: true).reject { |line| line.start_with?("#") }.map(&:split)
+    assert_operator lines.size, :>, 130
+    lines.each do |key, position, id|
+      cipher = Hikyaku::Log::PositionCipher.new(key: [key].pack("H*"))
+      if position == "-"
+        assert_nil cipher.open(id), id
+      else
+        assert_equal [id, position.to_i], [cipher.seal(position.to_i), cipher.open(id)]
+      end
+    end
   end
 
   test "ids are opened again" do

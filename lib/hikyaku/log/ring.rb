@@ -34,17 +34,35 @@ module Hikyaku
       # @yieldparam evicted [#bytesize] a record that was dropped, oldest first
       # @yieldparam position [Integer] where it was
       # @return [Integer] its position
-      def append(record)
+      def append(record, &evicted)
         @records << record
         @bytes += record.bytesize
         @head += 1
-        while @bytes > @capacity && @first < @head
-          evicted = @records.shift
-          @bytes -= evicted.bytesize
-          @first += 1
-          yield evicted, @first - 1 if block_given?
-        end
+        evict(&evicted) while @bytes > @capacity && @first < @head
         @head
+      end
+
+      # Evicts what stands before a position.
+      #
+      # @param position [Integer] the oldest that is kept
+      # @yieldparam evicted [#bytesize] see #append
+      # @yieldparam position [Integer]
+      # @return [void]
+      def keep_from(position, &evicted)
+        evict(&evicted) while @first < position && @first <= @head
+      end
+
+      # Goes on at a position: nothing before it is retained.
+      #
+      # @param position [Integer] of the next record, not below the one that it would have
+      # @yieldparam evicted [#bytesize] see #append
+      # @yieldparam position [Integer]
+      # @return [void]
+      def go_on_at(position, &evicted)
+        return if position == @head + 1
+        keep_from(@head + 1, &evicted)
+        @first = position
+        @head = position - 1
       end
 
       # @param position [Integer]
@@ -56,6 +74,15 @@ module Hikyaku
 
       # @return [Integer] how many records are retained
       def size = @records.size
+
+      private
+
+      def evict
+        evicted = @records.shift
+        @bytes -= evicted.bytesize
+        @first += 1
+        yield evicted, @first - 1 if block_given?
+      end
     end
   end
 end

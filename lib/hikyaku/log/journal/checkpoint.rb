@@ -1,0 +1,30 @@
+# frozen_string_literal: true
+
+require_relative "../crc32c"
+
+module Hikyaku
+  module Log
+    class Journal
+      # How far the journal was known to be on the disk: docs/journal.md, "Writing".
+      Checkpoint = Struct.new(:identity, :synced, :newest, :first, :written_at, :dropped, keyword_init: true) do
+        # @param bytes [String] of the file
+        # @return [Checkpoint, nil] nil when it does not verify
+        def self.parse(bytes)
+          return unless bytes.bytesize >= 64 && bytes.start_with?(self::MAGIC)
+          identity, synced, newest, first, written_at, count = bytes.unpack("x8a16Q<Q<Q<Q<L<")
+          return unless bytes.bytesize == 64 + 8 * count && CRC32C.of(bytes.byteslice(0...-4)) == bytes.unpack1("L<", offset: bytes.bytesize - 4)
+          new(identity: identity, synced: synced, newest: newest, first: first, written_at: written_at, dropped: bytes.unpack("x60Q<#{count}"))
+        end
+
+        # @return [String] the file
+        def to_bytes
+          bytes = [self.class::MAGIC, identity, synced, newest, first, written_at, dropped.size, *dropped].pack("a8a16Q<Q<Q<Q<L<Q<*")
+          bytes << [CRC32C.of(bytes)].pack("L<")
+        end
+      end
+      Checkpoint::NAME = "checkpoint"
+      Checkpoint::TEMPORARY = "checkpoint.tmp"
+      Checkpoint::MAGIC = "HKC\r\n\x1A\n\x01".b.freeze
+    end
+  end
+end

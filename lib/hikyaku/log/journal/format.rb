@@ -1,0 +1,114 @@
+# frozen_string_literal: true
+
+require_relative "../crc32c"
+
+module Hikyaku
+  module Log
+    class Journal
+      # The bytes of a journal: docs/journal.md, "A segment", "A record".
+      module Format
+        HEADER_BYTES = 64
+        RECORD_BYTES = 24
+        # A MARK, END or CLOSE with its body.
+        MARK_BYTES = 40
+        SEGMENT_LEAST = 64 * 1024
+        SEGMENT_MOST = 1024 * 1024 * 1024
+        SEGMENT_USUAL = 32 * 1024 * 1024
+        IDENTITY_BYTES = 16
+
+        MARK = 1
+        ENDING = 2
+        CLOSE = 3
+        DROPPED = 4
+        # The log's own types: they take a position each.
+        TYPES = (16..63)
+        NAMES = {
+          MARK => "MARK", ENDING => "END", CLOSE => "CLOSE", DROPPED => "DROPPED", 16 => "UPDATE", 17 => "KEY", 32 => "ENQUEUE", 33 => "FREE",
+          34 => "STATE", 35 => "QUEUE", 36 => "QUEUE_GONE", 37 => "PRODUCER", 38 => "PRODUCER_GONE", 39 => "BOOT"
+        }.freeze
+
+        MAGIC = "HKJ\r\n\x1A\n\x01".b.freeze
+        SEGMENT_NAME = /\Ajournal-(\d{20})\.seg\z/
+        SPARE_NAME = /\Aspare-\d{20}\.tmp\z/
+        PADDING = Array.new(8) { |count| ("\0".b * count).freeze }.freeze
+        INVERSE = 0xffffffff
+        private_constant :MAGIC, :SEGMENT_NAME, :SPARE_NAME, :PADDING, :INVERSE
+
+        # What stands at the beginning of a segment.
+        Header = Struct.new(:identity, :number, :first, :salt, :begun, :size)
+
+        module_function
+
+        # @param number [Integer] of a segment
+        # @return [String] the name of its file
+        def segment_name(number) = format("journal-%020d.seg", number)
+
+        # @param number [Integer]
+        # @return [String] the name of a segment's file in the making
+        def spare_name(number) = format("spare-%020d.tmp", number)
+
+        # @param name [String] of a file
+        # @return [Integer, nil] the number of the segment that it is
+        def segment_number(name) = name[SEGMENT_NAME, 1]&.to_i
+
+        # @param name [String] of a file
+        # @return [Boolean] whether it is something that a journal was making
+        def temporary?(name) = name == "checkpoint.tmp" || name.match?(SPARE_NAME)
+
+        # @param type [Integer]
+        # @return [String] its name, or its number
+        def type_name(type) = NAMES.fetch(type) { type.to_s }
+
+        # @param length [Integer] of a body, in bytes
+        # @return [Integer] bytes that its record takes
+        def space(length) = (RECORD_BYTES + length + 7) & ~7
+
+        # @param header [Header]
+        # @return [String] 64 bytes
+        def header(header)
+          bytes = [MAGIC, header.identity, header.number, header.first, header.salt, header.begun, header.size].pack("a8a16Q<Q<Q<Q<L<")
+          bytes << [CRC32C.of(bytes)].pack("L<")
+        end
+
+        # @param bytes [String]
+        # @return [Header, nil] nil when it does not verify
+        def parse_header(bytes)
+          return unless bytes.bytesize >= HEADER_BYTES && bytes.start_with?(MAGIC)
+          *fields, checksum = bytes.unpack("x8a16Q<Q<Q<Q<L<L<")
+          header = Header.new(*fields)
+          header if CRC32C.of(bytes.byteslice(0, HEADER_BYTES - 4)) == checksum && header.size.between?(SEGMENT_LEAST, SEGMENT_MOST)
+        end
+
+        # @param salt [Integer] of a segment
+        # @return [Integer] the checksum that those of its records go on from
+        def seed(salt) = CRC32C.of([salt].pack("Q<"))
+
+        # @param seed [Integer]
+        # @param position [Integer]
+        # @param type [Integer]
+        # @param flags [Integer]
+        # @param body [String] binary
+        # @param bytes [String] binary: what stands before it
+        # @return [String] `bytes` with a record behind it, padded
+        def record(seed, position, type, flags, body, bytes = "".b)
+          length = body.bytesize
+          rest = [position, type, flags, 0, length ^ INVERSE, body].pack("Q<CCS<L<a*")
+          [length, CRC32C.update(seed, rest)].pack("L<L<", buffer: bytes) << rest << PADDING[-length & 7]
+        end
+
+        # @param seed [Integer]
+        # @param position [Integer] of the next record
+        # @param type [Integer] MARK, ENDING or CLOSE
+        # @param synced [Integer] a position
+        # @param now [Integer] milliseconds since 1970
+        # @return [String]
+        def mark(seed, position, type, synced, now) = record(seed, position, type, 0, [synced, now].pack("Q<Q<"))
+
+        # @param bytes [String] a record from its first byte to the end of its body
+        # @param seed [Integer]
+        # @return [Boolean]
+        def verify?(bytes, seed) = CRC32C.update(seed, bytes.byteslice(8..)) == bytes.unpack1("L<", offset: 4)
+      end
+    end
+  end
+end

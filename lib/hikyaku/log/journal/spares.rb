@@ -1,0 +1,112 @@
+# frozen_string_literal: true
+
+require_relative "format"
+
+module Hikyaku
+  module Log
+    class Journal
+      # Files that are ready to become segments: filled with zeros and on the disk, so that to begin a segment needs no room.
+      class Spares
+        # Bytes that are written at once.
+        ZEROS = ("\0".b * 1024 * 1024)
+        OUT_OF_SPACE = [Errno::ENOSPC, Errno::EDQUOT].freeze
+        private_constant :ZEROS
+
+        # A file that is ready.
+        Spare = Struct.new(:name, :file)
+
+        # @param files [Files]
+        # @param size [Integer] of each, in bytes
+        # @param number [Integer] of the first
+        def initialize(files, size, number)
+          @files = files
+          @size = size
+          @number = number
+          @ready = Thread::Queue.new
+          @full = false
+          @making = Mutex.new
+        end
+
+        # @return [Integer] how many are ready
+        def count = @ready.size
+
+        # @return [Boolean] whether there was no room for another
+        def full? = @full
+
+        # To be tried again.
+        #
+        # @return [void]
+        def retry = @full = false
+
+        # The disk had no room for something else of the journal.
+        #
+        # @return [void]
+        def refuse = @full = true
+
+        # @return [Spare, nil]
+        def take = @ready.empty? ? nil : @ready.pop
+
+        # Makes so many, unless it is known that there is no room. Any thread.
+        #
+        # @param wanted [Integer] how many are to be ready
+        # @return [Boolean] whether they are
+        # @raise [SystemCallError] but for want of room
+        def make(wanted)
+          @making.synchronize { make_one until count >= wanted || @full }
+          count >= wanted
+        end
+
+        # Writes zeros.
+        #
+        # @param file [File]
+        # @param from [Integer] offset, in bytes
+        # @param to [Integer] offset
+        # @return [void]
+        def fill(file, from, to)
+          while from < to
+            left = to - from
+            from += @files.write(file, (left < ZEROS.bytesize) ? ZEROS.byteslice(0, left) : ZEROS, from)
+          end
+        end
+
+        # Deletes those that are there.
+        #
+        # @return [void]
+        def discard
+          @making.synchronize do
+            while (spare = take)
+              @files.close(spare.file)
+              @files.unlink(spare.name)
+            end
+          end
+        end
+
+        # Closes those that are there, and leaves the files.
+        #
+        # @return [void]
+        def release
+          while (spare = take)
+            @files.close(spare.file)
+          end
+        end
+
+        private
+
+        def make_one
+          spare = Spare.new(Format.spare_name(@number))
+          spare.file = @files.create(spare.name)
+          fill(spare.file, 0, @size)
+          @files.sync(spare.file)
+          @number += 1
+          @ready << spare
+        rescue *OUT_OF_SPACE
+          @full = true
+          if spare.file
+            @files.close(spare.file)
+            @files.unlink(spare.name)
+          end
+        end
+      end
+    end
+  end
+end
