@@ -30,6 +30,23 @@ class CLITokenTest < Minitest::Test
     assert_equal %w[at+jwt HS256], header(token("--dev", "--publish", "*")).values_at("typ", "alg")
   end
 
+  test "a token may permit something of the broker, by the key that it takes" do
+    require "hikyaku/broker/server"
+    keys = ["--publisher-key", SECRET, "--subscriber-key", SECRET.reverse]
+    authenticator = Hikyaku::Broker::Server::Authenticator.of(Hikyaku::Config.load(serving: :broker, flags: {publisher_key: SECRET, subscriber_key: SECRET.reverse}))
+    permitted = lambda do |token|
+      decision = authenticator.call(Hikyaku::Broker::Hello.new(serial: 1, identity: "", credentials: token, kind: 2))
+      decision.permissions&.map { |permission| [permission.pattern, permission.rights] }
+    end
+    all = token(*keys, "--send", "orders.*", "--send", "mail", "--receive", "mail", "--manage", "*")
+    assert_equal({"send" => ["orders.*", "mail"], "receive" => ["mail"], "manage" => ["*"]}, claims(all)["hikyaku"])
+    assert_equal [["orders.*", 1], ["mail", 1], ["mail", 2], ["*", 4]], permitted.call(all)
+    assert_equal [["mail", 2]], permitted.call(token("--subscriber-key", SECRET.reverse, "--role", "subscriber", "--receive", "mail"))
+    assert_equal [["mail", 2]], permitted.call(token("--subscriber-key", SECRET.reverse, "--receive", "mail", "--subscribe", "/a"))
+    assert_match(/different keys/, refused("token", *keys, "--subscribe", "/a", "--send", "mail"))
+    assert_match(/--send PATTERN/, refused("token", *keys))
+  end
+
   test "every part of a token can be told" do
     token = token("--dev", "--publish", "/a", "--publish", "/b", "--publish-pattern", "/c/:id", "--subscribe", "/d", "--subscribe-pattern", "/e/*",
       "--payload", '{"n": [1]}', "--subject", "ann", "--expires-in", "60", "--key-id", "k1", "--issuer", "https://app.example",

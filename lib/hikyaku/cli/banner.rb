@@ -12,15 +12,17 @@ module Hikyaku
       private_constant :TOPIC, :LIFETIMES
 
       # @param config [Config] with the port that the hub listens on
-      def initialize(config)
+      # @param broker [Array<Config::Address>, nil] where the broker in the same process listens
+      def initialize(config, broker: nil)
         @config = config
+        @broker = broker
         @url = config.address.url(config.path)
       end
 
       # @return [String]
       def to_s
         place = @config.address.unix? ? @config.listen : @url
-        lines = ["Hikyaku #{VERSION} is listening on #{place}"]
+        lines = ["Hikyaku #{VERSION} is listening on #{place}#{", its broker on #{@broker.join(" and ")}" if @broker}"]
         lines += developer if @config.dev
         lines.join("\n")
       end

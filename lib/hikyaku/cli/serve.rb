@@ -15,6 +15,7 @@ module Hikyaku
         "hikyaku serve --dev",
         "hikyaku serve --listen :8080 --publisher-key file:publisher.pem --subscriber-key file:subscriber.pem --resource-identifier https://hub.example.com/.well-known/mercure",
         "hikyaku serve --listen unix:/run/hikyaku/hub.sock --config /etc/hikyaku.yml",
+        "hikyaku serve --dev --broker --storage var/hikyaku",
         "hikyaku serve --config hub.yml --print-config"
       )
 
@@ -28,14 +29,32 @@ module Hikyaku
 
       def call
         return print_config if @print
-        settings = config(serving: true)
         require_relative "../server"
+        require_relative "../server/compiler"
+        Server::Compiler.enable
+        lifeline = Server::Lifeline.inherited(env)
+        return serve_for(lifeline) if lifeline
         require_relative "banner"
-        log = Server::Log.new(stderr, level: settings.log_level, format: settings.log_format)
-        Server.new(settings, logger: log).run do |server|
-          stdout.puts(Banner.new(server.config).to_s)
+        serve(config(serving: true)) do |server|
+          stdout.puts(Banner.new(server.config, broker: server.broker&.addresses).to_s)
           stdout.flush
         end
+      end
+
+      def serve(settings, &ready)
+        log = Server::Log.new(stderr, level: settings.log_level, format: settings.log_format)
+        Server.new(settings, logger: log).run(&ready)
+      end
+
+      # As the hub of another process, from which the settings come, and which says what went wrong.
+      def serve_for(lifeline)
+        given = Config::Sources.from_code(lifeline.settings).merge(Config::Sources.from_flags(@flags))
+        serve(Config.build(given, serving: true)) { |_, stop| lifeline.ready(&stop) }
+      rescue Error => error
+        lifeline.failed(error.message)
+        1
+      ensure
+        lifeline&.close
       end
 
       def print_config

@@ -31,14 +31,17 @@ module Hikyaku
       # @return [Config]
       # @raise [ConfigError]
       def config(serving: false)
-        @config ||= Config.load(flags: @flags, env: env, file: @file, serving: serving)
+        @config ||= Config.load(flags: @flags, env: env, file: @file, serving: serving) { |setting| flag(setting) }
       end
+
+      # @return [String] what a setting's flag is called here, without the dashes
+      def flag(setting) = setting.flags.first
 
       def setting(parser, setting)
         if setting.switch?
-          parser.on("--[no-]#{setting.flags.first}", *wrap(describe(setting))) { |value| @flags[setting.name] = value }
+          parser.on("--[no-]#{flag(setting)}", *wrap(describe(setting))) { |value| @flags[setting.name] = value }
         else
-          value_option(parser, "--#{setting.flags.first} #{setting.type.placeholder}", describe(setting)) { |value| take(setting, value) }
+          value_option(parser, "--#{flag(setting)} #{setting.type.placeholder}", describe(setting)) { |value| take(setting, value) }
         end
       end
 

@@ -15,6 +15,7 @@ module Hikyaku
         "hikyaku token --dev --publish '*'",
         "hikyaku token --config hub.yml --subscribe https://example.com/users/42/inbox --subject urn:user:42 --expires-in 600",
         "hikyaku token --publisher-key file:private.pem --issuer https://example.com --resource-identifier https://hub.example.com/.well-known/mercure --publish-pattern 'https://example.com/books/:id'",
+        "hikyaku token --publisher-key file:private.pem --send 'orders.*' --receive 'mail' --subject worker-1",
         "hikyaku token --dev --explain \"$TOKEN\""
       )
 
@@ -28,8 +29,10 @@ module Hikyaku
       def options(parser)
         @publish = []
         @subscribe = []
+        @broker = {}
         @expires_in = 3600
         grant_options(parser)
+        broker_options(parser)
         claim_options(parser)
         parser.separator("\nExplanation:")
         value_option(parser, "--explain TOKEN", "Print what a token permits and, check by check, why it would be refused; - reads it from the standard input") { |token| @explain = token }
@@ -46,6 +49,12 @@ module Hikyaku
         value_option(parser, "--payload JSON", "Object that others see beside the subscriber's subscriptions") { |text| @payload = text }
       end
 
+      def broker_options(parser)
+        parser.separator("\nGrants of the broker (each may be repeated; a name of a queue, or a beginning of names with * at its end):")
+        {send: "May send to these queues", receive: "May receive from these queues; @IDENTITY is that of a client", manage: "May look into these queues, replay and drop"}
+          .each { |right, help| value_option(parser, "--#{right} PATTERN", help) { |text| (@broker[right] ||= []) << text } }
+      end
+
       def claim_options(parser)
         parser.separator("\nToken:")
         value_option(parser, "--subject SUB", "Whom the token speaks for (a random one)") { |text| @subject = text }
@@ -57,7 +66,7 @@ module Hikyaku
 
       def call
         return explain if @explain
-        raise UsageError, "say what the token permits: give --publish TOPIC or --subscribe TOPIC" if @publish.empty? && @subscribe.empty?
+        raise UsageError, "say what the token permits: give --publish TOPIC or --subscribe TOPIC, or for the broker --send PATTERN or --receive PATTERN" if [@publish, @subscribe, @broker].all?(&:empty?)
         check_grants
         token = make
         if token.bytesize > config.max_token_bytes
@@ -68,8 +77,16 @@ module Hikyaku
 
       def make
         require_relative "../web/token_maker"
-        maker = Web::TokenMaker.for(config, role: @role || Web::TokenMaker.role_of(@publish, @subscribe), issuer: (config.issuer if config.given?(:issuer)))
-        maker.call(publish: @publish, subscribe: @subscribe, payload: payload, expires_in: @expires_in, legacy: !!@legacy, subject: @subject, key_id: @key_id)
+        maker = Web::TokenMaker.for(config, role: @role || role_of_grants, issuer: (config.issuer if config.given?(:issuer)))
+        maker.call(publish: @publish, subscribe: @subscribe, payload: payload, broker: (@broker if @broker.any?), expires_in: @expires_in, legacy: !!@legacy, subject: @subject, key_id: @key_id)
+      end
+
+      # To send to the broker and to manage takes the publishers' key; to receive, either.
+      def role_of_grants
+        return Web::TokenMaker.role_of(@publish, @subscribe) if @broker.empty?
+        publisher = @publish.any? || @broker.key?(:send) || @broker.key?(:manage) || @subscribe.empty?
+        return :publisher if publisher && @subscribe.empty?
+        publisher ? nil : :subscriber
       end
 
       # What the hub would refuse is not signed.

@@ -1,0 +1,481 @@
+# frozen_string_literal: true
+
+require_relative "backoff"
+require_relative "deliveries"
+require_relative "errors"
+require_relative "outbox"
+require_relative "pending"
+require_relative "resend"
+require_relative "rhythm"
+require_relative "session"
+require_relative "link/connecting"
+require_relative "link/incoming"
+require_relative "../wire"
+
+module Hikyaku
+  module Broker
+    class Client
+      # What stays while connections come and go: what was sent and not answered, who receives, what is out.
+      #
+      #     callers ── register, gather ──►┐ one lock ┌◄── frames ── the reader's thread: connects, reads, connects again
+      #                                    Outbox, Deliveries, Receivers
+      #     callers, the pacer's thread ── flush ──► Session ──► socket
+      #
+      # The pacer writes what nobody waits for, touches leases at a third of them, and gives signs of life. Nobody holds the
+      # lock while it speaks to the system. A message costs a frame and an entry; its acknowledgement a look-up.
+      #
+      # @api private
+      class Link
+        include Connecting
+        include Incoming
+
+        # Bytes at which who gathers writes, too.
+        FLUSH_BYTES = 64 * 1024
+        # FREEs that are gathered at most.
+        FREES = 64
+        # Ids of requests other than messages, whose ids are their numbers.
+        IDS = 1 << 63
+        private_constant :FLUSH_BYTES, :FREES, :IDS
+
+        # @param seconds [Numeric]
+        # @return [Integer]
+        # @raise [ArgumentError]
+        def self.milliseconds(seconds)
+          return (seconds * 1000).round if seconds.is_a?(Numeric) && seconds >= 0 && seconds < 4_294_967
+          raise ArgumentError, "expected seconds from 0 to 4294966, got #{seconds.inspect}"
+        end
+
+        # @return [Mutex]
+        attr_reader :lock
+        # @return [Integer] the process that made it
+        attr_reader :owner
+
+        # @param address [Address]
+        # @param hello [Hello] what it says of itself
+        # @param max_frame [Integer] bytes of the largest frame that is taken
+        # @param on_error [#call, nil] is told why a connection ended
+        def initialize(address, hello:, max_frame:, on_error: nil)
+          @address = address
+          @hello = hello
+          @max_frame = max_frame
+          @on_error = on_error
+          @owner = Process.pid
+          @lock = Mutex.new
+          @changed = ConditionVariable.new
+          @space = ConditionVariable.new
+          @work = ConditionVariable.new
+          @waiting = 0
+          @outbox = Outbox.new(numbered: !hello.identity.empty?, known: hello.known?)
+          @resend = Resend.new
+          @deliveries = Deliveries.new
+          @receivers = {}
+          @asked = {}
+          @subscribing = {}
+          @last_id = IDS
+          @backoff = Backoff.new
+          @rhythm = Rhythm.new
+          @at_least = 0
+        end
+
+        # Connects, and waits until that has worked.
+        #
+        # @param timeout [Numeric, nil] seconds in which it is tried again; nil: for ever
+        # @return [void]
+        # @raise [Unreachable, Refused]
+        def open(timeout)
+          @reader = start("reads") { run }
+          @pacer = start("paces") { pace }
+          deadline = timeout && now + timeout
+          @lock.synchronize do
+            until @welcome
+              raise_over
+              left = deadline && deadline - now
+              raise Failure.again(@trouble) if left && left <= 0 && @trouble
+              @changed.wait(@lock, (left if left&.positive?))
+            end
+          end
+        end
+
+        # @return [Boolean]
+        def connected? = @lock.synchronize { !@session.nil? }
+
+        # @return [StandardError, nil] why it is over
+        def failure = @lock.synchronize { @failure }
+
+        # Registers messages of one frame, and sends it.
+        #
+        # @param count [Integer]
+        # @param bytes [Integer] of the frame
+        # @param wait [Boolean] for space
+        # @param soon [Boolean] false: its caller will wait for the answer, and flush
+        # @param timeout [Numeric, nil] seconds
+        # @yieldparam number [Integer]
+        # @yieldparam offset [Integer] which message is the first
+        # @yieldparam count [Integer] messages
+        # @yieldreturn [String]
+        # @return [Pending, nil] nil: it must be sent message by message (see {#batches?})
+        # @raise [WindowFull, Unreachable, TooBig, Failure]
+        def post(count:, bytes:, wait: true, soon: true, timeout: nil, &frame)
+          pending = Pending.new(@lock, count: count, bytes: bytes, &frame).before_wait { flush }
+          full = @lock.synchronize do
+            make_space(count, bytes, wait, timeout)
+            # That was so when it was made, and may have changed while it waited.
+            return if apart?(count)
+            transmit(@outbox.add(pending))
+            wake if soon
+            @session && @session.gathered_bytes > FLUSH_BYTES
+          end
+          flush if full
+          pending
+        end
+
+        # @return [Boolean] several messages may go in one frame
+        def batches? = @lock.synchronize { @outbox.batches? }
+
+        # @return [Array(Integer, Integer)] messages and bytes that one frame of them may have
+        def batch_limits = @lock.synchronize { [[@outbox.window_messages, 1024].min, @welcome ? [@welcome.max_frame, @welcome.window_bytes].min : 65_536] }
+
+        # @param pending [Pending]
+        # @return [Boolean] it was not sent, and will not be
+        def withdraw(pending)
+          @lock.synchronize { @outbox.withdraw(pending).tap { |withdrawn| @resend.delete(pending) if withdrawn } }
+        end
+
+        # Asks something that is not asked again when the connection breaks.
+        #
+        # @param timeout [Numeric, nil] seconds
+        # @yieldparam id [Integer]
+        # @yieldreturn [String] the frame
+        # @return [Object] the answer
+        # @raise [Failure]
+        def ask(timeout)
+          pending = @lock.synchronize do
+            await_session(timeout)
+            question { |id| yield id }
+          end
+          flush
+          pending.value(timeout)
+        end
+
+        # @param receiver [Receiver]
+        # @return [void]
+        def subscribe(receiver)
+          @lock.synchronize do
+            raise_over
+            @receivers[receiver.number] = receiver
+            ask_for(receiver) if @session && !@draining
+          end
+          flush
+        end
+
+        # Nothing more is delivered to it, and what it has not begun goes back.
+        #
+        # @param receiver [Receiver]
+        # @return [void]
+        def unsubscribe(receiver)
+          @lock.synchronize do
+            next unless @receivers.delete(receiver.number)
+            @session&.gather(Wire.unsubscribe(subscription: receiver.number))
+            give_back(receiver)
+          end
+          flush
+        end
+
+        # @param receiver [Receiver] whose credit has changed
+        # @return [void]
+        def credit(receiver)
+          @lock.synchronize { @session&.gather(Wire.credit(subscription: receiver.number, credit: receiver.credit, credit_bytes: receiver.credit_bytes)) if @receivers.key?(receiver.number) }
+          flush
+        end
+
+        # @param delivery [Delivery]
+        # @param soon [Boolean] false: its caller will flush
+        # @return [Boolean] false: it is not there to be freed
+        def free(delivery, soon: true)
+          full = @lock.synchronize do
+            return false unless out?(delivery)
+            delivery.state = :settled
+            @deliveries.free(delivery.number)
+            wake if soon
+            @deliveries.freed_count >= FREES
+          end
+          flush if full
+          true
+        end
+
+        # @param delivery [Delivery]
+        # @param wait [Boolean]
+        # @yieldparam id [Integer] of the request
+        # @yieldreturn [String] its frame
+        # @return [Boolean] false: it is not there to be settled
+        # @raise [Failure]
+        def settle(delivery, wait:, &frame)
+          told(delivery, wait, frame) do
+            delivery.state = :settled
+            @deliveries.remove(delivery.number)
+          end
+        end
+
+        # @param delivery [Delivery]
+        # @param lease [Integer] milliseconds; 0: the subscription's
+        # @param wait [Boolean]
+        # @return [Boolean]
+        # @raise [Failure]
+        def touch(delivery, lease, wait:)
+          told(delivery, wait, ->(id) { Wire.touch(first: delivery.number, id: id, lease: lease) }) { delivery.lease_from = now }
+        end
+
+        # Somebody begins with it: if that kills this process, the broker knows what did it. Said before it begins.
+        #
+        # @param delivery [Delivery]
+        # @return [Boolean]
+        def in_hand(delivery)
+          @lock.synchronize do
+            return false unless out?(delivery)
+            @session.gather(Wire.receipt(id: delivery.number))
+          end
+          flush
+          true
+        end
+
+        # Writes what was gathered, unless somebody is at it.
+        #
+        # @return [void]
+        def flush
+          @session&.flush { gather_frees }
+          @lock.synchronize { done_with_draining } if @draining
+        end
+
+        # No more deliveries; what nobody has begun with goes back.
+        #
+        # @return [void]
+        def quiesce
+          @lock.synchronize do
+            @quiescent = true
+            @session&.gather(Wire.drain)
+            @receivers.each_value { |receiver| give_back(receiver) }
+            @receivers.clear
+          end
+          flush
+        end
+
+        # Waits for what was sent to be answered, and ends.
+        #
+        # @param deadline [Float, nil] on the monotonic clock
+        # @return [Boolean] everything was answered
+        def close(deadline)
+          flush
+          clean = @lock.synchronize do
+            @changed.wait(@lock, deadline && deadline - now) until @failure || (@outbox.empty? && @asked.empty?) || (deadline && now >= deadline)
+            @outbox.empty? && @asked.empty? && @failure.nil?
+          end
+          clean &&= all_read?(deadline)
+          finish(Closed.new("the client is closed"))
+          [@reader, @pacer].each { |thread| thread.join(1) unless thread.equal?(Thread.current) }
+          clean
+        end
+
+        # The process that has made it goes on with the connection; this one knows nothing of it.
+        #
+        # @return [void]
+        def abandon
+          @session&.abandon
+        end
+
+        private
+
+        def start(what)
+          Thread.new do
+            Thread.current.name = "hikyaku broker client #{what}"
+            Thread.current.report_on_exception = false
+            yield
+          rescue Exception => error # standard:disable Lint/RescueException
+            # Nobody may wait for ever for a thread that is no more.
+            finish(error.is_a?(Error) ? error : Failure.new("#{error.class}: #{error.message}"))
+            raise unless error.is_a?(StandardError)
+          end
+        end
+
+        # --- with the lock, from anywhere ---
+
+        def raise_over
+          raise Failure.again(@failure) if @failure
+        end
+
+        def make_space(count, bytes, wait, timeout)
+          raise_over
+          deadline = now + timeout if timeout
+          raise Refused.of(Wire::Code::TOO_BIG, "#{bytes} bytes are more than the #{@welcome.max_frame} that the broker takes at once") if @welcome && bytes > @welcome.max_frame
+          until apart?(count) || @outbox.fits?(count, bytes)
+            raise WindowFull unless wait
+            left = deadline && deadline - now
+            raise Unreachable, "it was not sent within #{timeout} seconds: #{@session ? "what was sent before is not acknowledged" : @trouble&.message}" if left && left <= 0
+            wait_for_space(left)
+            raise_over
+          end
+        end
+
+        def apart?(count) = count > 1 && !@outbox.batches?
+
+        def wait_for_space(left)
+          @waiting += 1
+          @space.wait(@lock, left)
+        ensure
+          @waiting -= 1
+        end
+
+        # A broker that is about to stop takes nothing more.
+        def transmit(pending)
+          return unless @session && !@draining
+          return @resend.push(pending) if @resend.waiting?
+          put(pending)
+        end
+
+        def put(pending)
+          pending.held = false
+          pending.transmitted = true
+          @session.gather(pending.frame)
+        end
+
+        def resend
+          @resend.each_due { |pending| put(pending) } unless @draining
+          wake
+        end
+
+        def await_session(timeout)
+          deadline = now + timeout if timeout
+          until @session
+            raise_over
+            left = deadline && deadline - now
+            raise Unreachable, @trouble&.message || "there is no connection" if left && left <= 0
+            @changed.wait(@lock, left)
+          end
+        end
+
+        def question
+          id = (@last_id += 1)
+          @session.gather(yield(id))
+          @asked[id] = Pending.new(@lock)
+        end
+
+        def answered(id, value) = @asked.delete(id)&.resolve(value)
+
+        def ask_for(receiver)
+          id = (@last_id += 1)
+          @subscribing[id] = receiver
+          @session.gather(receiver.frame(id))
+        end
+
+        # After a fork the connection is the parent's.
+        def out?(delivery) = delivery.state == :out && !@session.nil? && delivery.session.equal?(@session) && @owner == Process.pid
+
+        def told(delivery, wait, frame)
+          pending = @lock.synchronize do
+            return false unless out?(delivery)
+            if wait
+              asked = question { |id| frame.call(id) }
+            else
+              @session.gather(frame.call(0))
+              wake
+            end
+            yield
+            asked
+          end
+          return true unless pending
+          flush
+          pending.value
+          true
+        rescue Stale
+          @lock.synchronize { delivery.state = :stale }
+          false
+        end
+
+        def give_back(receiver)
+          receiver.ended.each { |delivery| hand_back(delivery) }
+          wake
+        end
+
+        def hand_back(delivery)
+          return unless out?(delivery)
+          delivery.state = :settled
+          @deliveries.remove(delivery.number)
+          @session.gather(Wire.nack(delivery: delivery.number))
+        end
+
+        def gather_frees
+          @deliveries.frees.each { |frame| @session.gather(frame) } if @session && @deliveries.any_freed?
+        end
+
+        # --- the pacer's thread ---
+
+        def pace
+          until @failure
+            session = @lock.synchronize do
+              @work.wait(@lock, idle_seconds) unless @woken || @failure
+              @woken = false
+              tick(now)
+              @session
+            end
+            session&.flush { gather_frees }
+            @lock.synchronize { done_with_draining }
+          end
+        end
+
+        def wake
+          return if @woken
+          @woken = true
+          @work.signal
+        end
+
+        def idle_seconds
+          due = @session && @rhythm.due(@session)
+          due && [due - now, 0.001].max
+        end
+
+        def tick(time)
+          return unless @session
+          if @rhythm.touch?(time)
+            gather_frees
+            @deliveries.keep(time).each { |frame| @session.gather(frame) }
+            @rhythm.touched(time, again: !@deliveries.none?)
+          end
+          @session.gather(Wire.ping(id: @last_id += 1)) if @rhythm.sign_of_life?(@session, time)
+        end
+
+        # What was in hand is done, and what was sent is answered: the connection can go.
+        def done_with_draining
+          return unless @draining && @session && @deliveries.none? && @asked.empty? && @outbox.quiet? && !@session.busy?
+          @session.finish
+        end
+
+        # --- the end ---
+
+        # Whatever was written before it has been read when a PING is answered.
+        def all_read?(deadline)
+          pending = @lock.synchronize { question { |id| Wire.ping(id: id) } if @session } or return @lock.synchronize { @deliveries.none? }
+          flush
+          pending.value(deadline && [deadline - now, 0].max)
+          true
+        rescue Failure
+          false
+        end
+
+        def finish(error)
+          session = @lock.synchronize do
+            return if @failure
+            @failure = error
+            @outbox.fail_all { |pending| (pending.transmitted && !pending.held) ? OutcomeUnknown.new("no answer came: #{error.message}") : error }
+            @asked.each_value { |pending| pending.fail(error) }
+            @asked.clear
+            @receivers.each_value { |receiver| receiver.refused(error) }
+            [@changed, @space, @work].each(&:broadcast)
+            @session || @trying
+          end
+          session&.sever
+        end
+
+        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      end
+    end
+  end
+end

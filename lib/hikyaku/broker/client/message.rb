@@ -1,0 +1,35 @@
+# frozen_string_literal: true
+
+require "json"
+require_relative "../wire/properties"
+
+module Hikyaku
+  module Broker
+    class Client
+      # A message of a batch: a payload with properties. docs/protocol.md, section 4.
+      class Message
+        # @return [String] binary
+        attr_reader :payload
+        # @return [String] packed
+        # @api private
+        attr_reader :packed
+
+        # @param message [Message, Object] a message, or the payload of one without properties
+        # @return [Message]
+        def self.of(message) = message.is_a?(Message) ? message : new(message)
+
+        # @param payload [String, Object] anything but a String becomes JSON
+        # @param properties [Hash{#to_s => #to_s}] the broker hands them on as they are
+        # @raise [ArgumentError] a name or a value is too long
+        def initialize(payload, properties: {})
+          @payload = payload.is_a?(String) ? payload : JSON.generate(payload)
+          @packed = properties.empty? ? "" : Wire::Properties.pack(properties.transform_values(&:to_s))
+        end
+
+        # @return [Integer]
+        # @api private
+        def bytesize = @payload.bytesize + @packed.bytesize
+      end
+    end
+  end
+end

@@ -1,0 +1,223 @@
+# frozen_string_literal: true
+
+require_relative "errors"
+require_relative "../wire"
+
+module Hikyaku
+  module Broker
+    class Client
+      # A subscription from which deliveries are taken, one at a time, by any thread or fibre. docs/protocol.md, section 7.
+      #
+      # As many as the credit permits are here before they are asked for; the client keeps their leases. Once one was
+      # taken, its lease runs: touch it, or let {#work} do so.
+      class Receiver
+        include Enumerable
+
+        # Seconds before a message is delivered again whose block has failed: 1, 2, 4 … 600.
+        USUAL_DELAY = ->(delivery) { [2**[delivery.failures, 10].min, 600].min }
+        # What a block can fail with, and the process be none the worse: a method that is not there yet, too.
+        FAILURES = [StandardError, ScriptError, SystemStackError].freeze
+        private_constant :FAILURES
+
+        # @return [String] name of the queue, or identity of the client whose own it is
+        attr_reader :queue
+        # @return [Integer] of the subscription
+        # @api private
+        attr_reader :number
+        # @return [Integer] messages that may be out
+        attr_reader :credit
+        # @return [Integer] bytes that may be out; 0: any number
+        attr_reader :credit_bytes
+
+        # @param link [Link]
+        # @param number [Integer]
+        # @param queue [String]
+        # @param own [Boolean] it is the client's own queue
+        # @param credit [Integer]
+        # @param credit_bytes [Integer]
+        # @param lease [Integer] milliseconds; 0: the broker's usual
+        # @param in_hand [Boolean] the broker is told when work on a message begins
+        # @api private
+        def initialize(link, number:, queue:, own:, credit:, credit_bytes:, lease:, in_hand:)
+          @link = link
+          @number = number
+          @queue = queue
+          @own = own
+          @credit = credit
+          @credit_bytes = credit_bytes
+          @lease = lease
+          @in_hand = in_hand
+          @ready = []
+          @arrived = ConditionVariable.new
+        end
+
+        # Takes the next delivery. What becomes of it is the caller's to say before its lease ends.
+        #
+        # @param timeout [Numeric, nil] seconds; nil: as long as it takes
+        # @return [Delivery, nil] nil: the time is over, or the receiver is closed
+        # @raise [Refused, Failure] there is no subscription any more
+        def receive(timeout: nil) = take(timeout, kept: false)
+
+        # Takes one delivery after the other, until the receiver is closed.
+        #
+        # @yieldparam delivery [Delivery]
+        # @return [self, Enumerator]
+        # @raise [Refused, Failure] there is no subscription any more
+        def each
+          return to_enum unless block_given?
+          while (delivery = receive)
+            yield delivery
+          end
+          self
+        end
+
+        # Takes one delivery after the other, until the receiver is closed, and frees each when the block has done with it. When it
+        # raises an error the message is rejected with class and message of that; when it is left in another way (`throw`,
+        # a thread that is killed, the end of the process) the message is released. While it runs its lease is kept.
+        # What the block says of a delivery itself counts.
+        #
+        # @param retry_in [Numeric, #call] seconds before a rejected message is delivered again, or what says so for a delivery
+        # @param on_error [#call, nil] is told of errors of the block, with the delivery
+        # @param idle [Numeric, nil] seconds without a delivery after which it returns; nil: it does not
+        # @yieldparam delivery [Delivery]
+        # @return [self]
+        # @raise [Refused, Failure] there is no subscription any more
+        def work(retry_in: USUAL_DELAY, on_error: nil, idle: nil, &block)
+          while (delivery = take(idle, kept: true))
+            attend(delivery, retry_in, on_error, &block)
+          end
+          self
+        end
+
+        # @param messages [Integer] how many may be out from now on; 0: a pause
+        # @return [Integer]
+        def credit=(messages)
+          raise ArgumentError, "credit is a whole number of messages, not #{messages.inspect}" unless messages.is_a?(Integer) && messages.between?(0, 0xFFFF_FFFF)
+          @link.lock.synchronize { @credit = messages }
+          @link.credit(self)
+        end
+
+        # Ends the subscription: nothing more is delivered, what nobody has taken goes back, and whoever waits is told.
+        #
+        # @return [void]
+        def close = @link.unsubscribe(self)
+
+        # @return [Boolean]
+        def closed? = !!(@closed || @error)
+
+        # @return [String]
+        def inspect = "#<#{self.class.name} #{@queue.inspect}#{" closed" if closed?}>"
+
+        # Waits until the broker has accepted the subscription.
+        #
+        # @param timeout [Numeric, nil] seconds
+        # @return [self]
+        # @raise [Refused, Unreachable]
+        # @api private
+        def await(timeout)
+          deadline = now + timeout if timeout
+          @link.lock.synchronize do
+            until @opened
+              raise Failure.again(@error) if @error
+              left = deadline && deadline - now
+              raise Unreachable, "the broker did not answer within #{timeout} seconds" if left && left <= 0
+              @arrived.wait(@link.lock, left)
+            end
+          end
+          self
+        end
+
+        # The methods below are called with the link's lock.
+
+        # @return [String]
+        # @api private
+        def frame(id)
+          Wire.subscribe(subscription: @number, name: @own ? "" : @queue, id: id, kind: @own ? 1 : 0, credit: @credit,
+            credit_bytes: @credit_bytes, lease: @lease)
+        end
+
+        # @api private
+        def opened
+          @opened = true
+          @arrived.broadcast
+        end
+
+        # @api private
+        def arrived(delivery)
+          @ready << delivery
+          @arrived.signal
+        end
+
+        # The connection is gone, and what it brought.
+        #
+        # @api private
+        def lost = @ready.clear
+
+        # @return [Array<Delivery>] that nobody has begun with
+        # @api private
+        def emptied = @ready.slice!(0..)
+
+        # @return [Array<Delivery>] that nobody has begun with
+        # @api private
+        def ended
+          @closed = true
+          @arrived.broadcast
+          emptied
+        end
+
+        # @api private
+        def refused(error)
+          @error = error
+          @arrived.broadcast
+        end
+
+        private
+
+        def take(timeout, kept:)
+          raise Closed, "this receiver belongs to the process that this one was forked from" unless @link.owner == Process.pid
+          deadline = now + timeout if timeout
+          loop do
+            delivery = ready(kept)
+            if delivery.nil?
+              # Before one waits, others are told what is done.
+              @link.flush
+              return unless wait(deadline)
+            elsif !@in_hand || @link.in_hand(delivery)
+              return delivery
+            end
+          end
+        end
+
+        def ready(kept)
+          @link.lock.synchronize { @ready.shift&.tap { |delivery| delivery.kept = kept } }
+        end
+
+        # @return [Boolean] false: there will be nothing, or not in time
+        def wait(deadline)
+          @link.lock.synchronize do
+            while @ready.empty?
+              return false if @closed
+              raise Failure.again(@error) if @error
+              left = deadline && deadline - now
+              return false if left && left <= 0
+              @arrived.wait(@link.lock, left)
+            end
+          end
+          true
+        end
+
+        def attend(delivery, retry_in, on_error)
+          yield delivery
+          @link.free(delivery, soon: false) unless delivery.settled?
+        rescue *FAILURES => error
+          delivery.reject("#{error.class}: #{error.message}", delay: retry_in.respond_to?(:call) ? retry_in.call(delivery) : retry_in)
+          on_error&.call(error, delivery)
+        ensure
+          delivery.release unless delivery.settled?
+        end
+
+        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      end
+    end
+  end
+end

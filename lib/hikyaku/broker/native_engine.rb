@@ -1,0 +1,144 @@
+# frozen_string_literal: true
+
+require "securerandom"
+require_relative "../hub/native_engine"
+require_relative "../log/journal/errors"
+require_relative "engine"
+require_relative "errors"
+require_relative "hello"
+require_relative "level"
+require_relative "permission"
+
+module Hikyaku
+  module Broker
+    # The engine in C: the same contract as the RubyEngine, the same protocol, and the same files. A NativeReactor carries its
+    # bytes without Ruby; while it does, only `stats` and `queues` are for others.
+    #
+    # In a forked child it is closed: the journal is the parent's.
+    class NativeEngine
+      include Engine
+
+      LIMITS = %i[segment_bytes max_memory max_storage max_frame heartbeat_least heartbeat_most window_messages window_bytes
+        lease lease_most max_failures max_crashes max_queue_messages max_queue_bytes max_queues max_sessions max_subscriptions
+        queue_idle producer_idle].freeze
+      # Lanes of what may take long: hk_lane_t.
+      SYNC = 0
+      SPACE = 1
+      private_constant :LIMITS, :SYNC, :SPACE
+
+      # @param storage [String, nil] the journal's folder; nil: level memory alone
+      # @param level [Integer, nil] of SENDs that leave it to the broker; nil: written, or memory without storage
+      # @param open [Boolean] whoever says HELLO may do everything, and `asking` has nobody
+      # @param now [Float] seconds on the engine's clock
+      # @param wall [Integer] ms since 1970
+      # @param secret [String] 16 random bytes: of hashes
+      # @param limits [Hash{Symbol => Integer}] by the names of hk_broker_options_t; 0 or nil: the usual
+      # @raise [Log::Journal::Locked] another process has the journal
+      # @raise [Log::Journal::Corrupt]
+      # @raise [SystemCallError]
+      def initialize(storage: nil, level: nil, open: false, now: Process.clock_gettime(Process::CLOCK_MONOTONIC),
+        wall: Process.clock_gettime(Process::CLOCK_REALTIME, :millisecond), secret: SecureRandom.bytes(16), **limits)
+        unknown = limits.keys - LIMITS
+        raise ArgumentError, "unknown limits: #{unknown.join(", ")}" if unknown.any?
+        @storage = storage&.to_s
+        @sessions = {}
+        @last_number = 0
+        level ||= storage ? Level::WRITTEN : Level::MEMORY
+        status, trouble = _open({storage: @storage, level: level, open: open, secret: secret, **limits}, now, wall)
+        refuse_to_open(status, trouble) if status
+      end
+
+      def close(now:, wall:) = check(_close(now, wall))
+
+      def drop_dead = _drop_dead
+
+      def connect(now:, address: "")
+        number = @last_number += 1
+        session = _connect(address, number, now)
+        raise TooManyConnections, "the broker holds as many sessions as it may" unless session
+        @sessions[number] = session.known_as(number)
+      end
+
+      def receive(session, bytes, now:, wall:) = _receive(session, bytes, now, wall)
+
+      def disconnect(session, now:, wall:)
+        return unless @sessions.delete(session.number)
+        _disconnect(session, now, wall)
+      end
+
+      def full?(session) = _full(session)
+
+      def over?(session) = _over(session)
+
+      def next_ready
+        number = _next_ready
+        number && @sessions.fetch(number)
+      end
+
+      def take(session, max_bytes) = _take(session, max_bytes)
+
+      def wrote(session, count) = _wrote(session, count)
+
+      def writable(session) = _writable(session)
+
+      def asking
+        serial, identity, credentials, kind, agent, address = _asking
+        serial && Hello.new(serial: serial, identity: identity, credentials: credentials, kind: kind, agent: agent, address: address)
+      end
+
+      def permit(serial, permissions, now:, wall:, until_ms: nil)
+        _permit(serial, permissions.map { |permission| [permission.pattern, permission.rights] }, until_ms, now, wall)
+      end
+
+      def refuse(serial, sentence) = _refuse(serial, sentence)
+
+      def tick(now:, wall:) = _tick(now, wall)
+
+      def next_tick = _next_tick
+
+      def commit(wall:) = check(_commit(wall))
+
+      def work = check(_work)
+
+      def sync_wanted? = _wanted(SYNC)
+
+      def sync = _run(SYNC)
+
+      def space_wanted? = _wanted(SPACE)
+
+      def make_space = _run(SPACE)
+
+      def drain(retry_after_ms) = _drain(retry_after_ms)
+
+      def drained? = _drained
+
+      def stats = _stats(!@storage.nil?)
+
+      def queues(wall:) = _queues(wall)
+
+      # @return [String] without its contents
+      def inspect = "#<#{self.class.name}#{" #{@storage}" if @storage}>"
+
+      # @param trouble [Array] what the engine says went wrong
+      # @return [StorageFailed]
+      # @api private
+      def self.failure(trouble)
+        sentence, = trouble
+        StorageFailed.new(sentence.empty? ? "the storage has failed" : sentence)
+      end
+
+      private
+
+      def check(trouble)
+        raise self.class.failure(trouble) if trouble
+      end
+
+      def refuse_to_open(status, trouble)
+        sentence, _, _, errno = trouble
+        raise Log::Journal.refusal(@storage, status, trouble) || SystemCallError.new(sentence, errno)
+      end
+    end
+  end
+end
+
+require_relative "native_engine/session"

@@ -1,0 +1,239 @@
+# frozen_string_literal: true
+
+require "fileutils"
+require_relative "../broker"
+require_relative "../config"
+require_relative "../server/listener"
+require_relative "../server/open_files"
+require_relative "../server/signalled"
+require_relative "address"
+require_relative "server/authenticator"
+require_relative "server/doorkeeper"
+require_relative "server/metrics"
+require_relative "server/options"
+
+module Hikyaku
+  module Broker
+    # Messages cannot be kept where they should; the message says why.
+    class CannotStore < StandardError
+      include Error
+    end
+
+    # A broker in a process: its engine, what it listens on, who may come in, and its end.
+    #
+    #     server = Hikyaku::Broker::Server.new(Hikyaku::Config.load(serving: :broker), logger: logger)
+    #     server.run          # until TERM or INT; returns the exit code
+    #
+    # A stop is graceful: no new connections and messages, receivers finish what they have within `broker_drain` seconds, and
+    # the journal is closed. A second signal ends the process at once: as any end without notice, it costs what was not acknowledged.
+    #
+    # docs/protocol.md, sections 10 and 11.
+    class Server
+      include Hikyaku::Server::Signalled
+
+      # For the user of the process alone: whoever can open the socket may do everything.
+      SOCKET_MODE = 0o600
+      NO_SOCKET = "none"
+      private_constant :SOCKET_MODE, :NO_SOCKET
+
+      # @return [Config]
+      attr_reader :config
+      # @return [Array<Config::Address>] where it listens, once started
+      attr_reader :addresses
+      # @return [Config::Address, nil] where its figures are shown over HTTP
+      attr_reader :metrics_address
+
+      # @param config [Config]
+      # @param logger [Logger]
+      # @param reactor [NativeReactor, nil] the hub's, which is to carry the broker, too; nil: it gets one of its own
+      def initialize(config, logger:, reactor: nil)
+        @config = config
+        @logger = logger
+        @reactor = reactor
+        @addresses = []
+      end
+
+      # Opens the storage and listens, in threads of its own.
+      #
+      # @return [self]
+      # @raise [Hikyaku::Server::CannotListen]
+      # @raise [CannotStore, Log::Journal::Locked, Log::Journal::Corrupt]
+      # @raise [ConfigError]
+      # @raise [NativeUnavailable]
+      def start
+        files = Hikyaku::Server::OpenFiles.raise_limit
+        authenticator = Authenticator.of(@config, logger: @logger)
+        @doorkeeper = Doorkeeper.new(authenticator, logger: @logger) if authenticator
+        # Who can connect is served.
+        @driver = drive(Options.of(@config, storage: storage))
+        listen
+        @thread = @driver.start
+        @monitor = watched
+        tell(files)
+        self
+      rescue
+        give_up
+        raise
+      end
+
+      # Starts, tells the block, and waits for a signal.
+      #
+      # @yieldparam server [Server] when it listens
+      # @return [Integer] the exit code: 0, or 1 when the storage has failed
+      def run
+        until_signalled do |signals|
+          start
+          yield self if block_given?
+          watch(signals)
+        end
+      end
+
+      # Stops gracefully. Harmless when repeated.
+      #
+      # @return [Boolean] false: it did not end in order, which the log says
+      def stop
+        return true unless @thread
+        @driver.stop(seconds: @config.broker_drain)
+        failure = outcome
+        complain(failure) if failure
+        give_up
+        failure.nil?
+      end
+
+      # Waits until it has ended, by itself or not.
+      #
+      # @return [self]
+      def wait
+        @thread&.join
+        self
+      end
+
+      # @return [Boolean] it has ended, though nobody has stopped it
+      def ended? = !@thread.nil? && !@thread.alive?
+
+      # Says why it has ended by itself.
+      #
+      # @api private
+      # @return [void]
+      def complain(failure = outcome)
+        @logger.error(failure ? "the broker has failed and takes nothing any more: #{failure.message}" : "the broker has ended by itself")
+        @logger.error("#{failure.class} at #{failure.backtrace&.first}") if failure && !failure.is_a?(Hikyaku::Error)
+      end
+
+      # @return [Metrics]
+      def metrics = @metrics ||= Metrics.new(@driver)
+
+      # @return [Symbol] the level of messages whose senders leave it open
+      def level = @config.broker_level&.to_sym || (@config.storage ? :written : :memory)
+
+      # @return [String] without the settings
+      def inspect = "#<#{self.class.name} #{@addresses.join(" ")}#{" stopped" unless @thread}>"
+
+      private
+
+      def drive(options)
+        (@config.engine == "c") ? native(options) : ruby(options)
+      end
+
+      # The engine is in Ruby; the checksum of its journal need not be, where the extension was compiled: that is half of what
+      # a message on the disk costs.
+      def ruby(options)
+        require_relative "ruby_engine"
+        require_relative "server/reactor"
+        quicken if @config.storage
+        Reactor.new(open_engine(RubyEngine, options), logger: @logger, doorkeeper: @doorkeeper, write_timeout: @config.broker_write_timeout)
+      end
+
+      def quicken
+        require "hikyaku/native"
+        Log::CRC32C.use_native
+      rescue LoadError
+        nil
+      end
+
+      def native(options)
+        require_relative "server/native"
+        Native.new(open_engine(NativeEngine, options), logger: @logger, doorkeeper: @doorkeeper, write_timeout: @config.broker_write_timeout,
+          drain: @config.broker_drain, reactor: @reactor)
+      end
+
+      def open_engine(kind, options)
+        opening { kind.new(**options.to_h, open: @doorkeeper.nil?) }
+      end
+
+      def storage
+        return unless @config.storage
+        File.join(@config.storage, "broker").tap { |folder| opening { FileUtils.mkdir_p(folder, mode: 0o700) } }
+      end
+
+      def opening
+        yield
+      rescue SystemCallError => error
+        raise CannotStore, "cannot keep messages in #{File.join(@config.storage.to_s, "broker")}: #{Config.reason(error)}"
+      end
+
+      def listen
+        socket = @config.broker_socket || DEFAULT_SOCKET
+        open_to(Config::Address.new(path: socket), @config.flag(:broker_socket)) unless socket == NO_SOCKET
+        @config.broker_addresses.each { |address| open_to(address, @config.flag(:broker_listen)) }
+        return if @addresses.any?
+        raise ConfigError, "nobody could reach this broker: give #{@config.flag(:broker_socket)} PATH or #{@config.flag(:broker_listen)} ADDRESS"
+      end
+
+      def open_to(address, flag)
+        listener = Hikyaku::Server::Listener.new(address, mode: SOCKET_MODE, flag: flag)
+        @driver.listen(listener)
+        @addresses << listener.address
+      end
+
+      def watched
+        return unless @config.broker_metrics
+        require_relative "server/monitor"
+        monitor = Monitor.new(Config::Address.parse(@config.broker_metrics), metrics: metrics, ready: -> { @thread&.alive? },
+          logger: @logger, flag: @config.flag(:broker_metrics))
+        @metrics_address = monitor.address
+        monitor
+      end
+
+      def tell(files)
+        @config.doubts.each { |doubt| @logger.warn(doubt) } unless @config.broker
+        if @config.given?(:broker_max_connections) && @config.broker_max_connections > files
+          @logger.warn("broker_max_connections is #{@config.broker_max_connections}, but only #{files} files may be open; raise the limit of the process (ulimit -n)")
+        end
+        kept = @config.storage ? "messages are kept in #{File.join(@config.storage, "broker")}, at level #{level} unless a sender says otherwise" :
+          "there is no storage, so level memory is all there is: messages are gone when the process ends"
+        @logger.info("the broker listens on #{@addresses.join(" and ")}; #{kept}")
+      end
+
+      def give_up
+        @monitor&.close
+        @doorkeeper&.close
+        @driver&.abandon unless @thread
+        @monitor = @thread = nil
+      end
+
+      # What has ended the driver, also where its thread could not say it; nil: it was told to stop.
+      def outcome
+        @thread.value
+      rescue Exception => error # standard:disable Lint/RescueException
+        error
+      end
+
+      # However it ends, that is told: nobody else would notice.
+      def watch(signals)
+        Thread.new do
+          Thread.current.report_on_exception = false # the log says it
+          wait
+        ensure
+          signals.tell("END")
+        end
+      end
+
+      def fail_early
+        complain
+        give_up
+        1
+      end
+    end
+  end
+end

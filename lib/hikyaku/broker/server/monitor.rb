@@ -1,0 +1,45 @@
+# frozen_string_literal: true
+
+require_relative "../../config/address"
+require_relative "../../server/http"
+require_relative "../../server/listener"
+require_relative "../../server/operations"
+
+module Hikyaku
+  module Broker
+    class Server
+      # A small HTTP server for whoever runs a broker: `/metrics`, `/healthz` and `/readyz`.
+      class Monitor
+        NOT_FOUND = [404, {"content-type" => "text/plain; charset=utf-8"}, ["there is nothing at this address\n"]].freeze
+        MAX_REQUEST_BYTES = 1_024
+        private_constant :NOT_FOUND, :MAX_REQUEST_BYTES
+
+        # @return [Config::Address] with the port that was found for port 0
+        attr_reader :address
+
+        # @param address [Config::Address]
+        # @param metrics [#to_s]
+        # @param ready [#call] whether the broker takes work
+        # @param logger [Logger]
+        # @param flag [String] that says where, for messages
+        # @raise [Hikyaku::Server::CannotListen]
+        def initialize(address, metrics:, ready:, logger:, flag: "--broker-metrics")
+          @listener = Hikyaku::Server::Listener.new(address, flag: flag)
+          @address = @listener.address
+          app = Hikyaku::Server::Operations.new(->(_) { NOT_FOUND }, metrics: metrics, ready: ready)
+          @http = Hikyaku::Server::Http.new(app, logger: logger, listener: @listener, threads: 1, max_request_bytes: MAX_REQUEST_BYTES)
+          @thread = @http.run
+        rescue
+          @listener&.close
+          raise
+        end
+
+        # @return [void]
+        def close
+          @http.stop(true)
+          @listener.close
+        end
+      end
+    end
+  end
+end

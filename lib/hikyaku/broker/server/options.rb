@@ -1,0 +1,37 @@
+# frozen_string_literal: true
+
+require_relative "../level"
+
+module Hikyaku
+  module Broker
+    class Server
+      # What an engine is told of the settings: by the names of hk_broker_options_t, in bytes, milliseconds and numbers.
+      class Options
+        # @param config [Config]
+        # @param storage [String, nil] the folder of the journal
+        # @return [Options]
+        def self.of(config, storage:)
+          new(storage: storage, segment_bytes: config.broker_segment_bytes, level: level(config),
+            max_memory: config.broker_max_memory, max_storage: config.broker_max_storage || 0,
+            max_frame: config.broker_max_frame_bytes, window_messages: config.broker_max_unanswered, window_bytes: config.broker_max_unanswered_bytes,
+            lease: milliseconds(config.broker_lease), lease_most: milliseconds(config.broker_max_lease),
+            max_failures: config.broker_max_failures, max_crashes: config.broker_max_crashes,
+            max_queue_messages: config.broker_max_queue_messages || 0, max_queue_bytes: config.broker_max_queue_bytes || 0,
+            max_queues: config.broker_max_queues, max_sessions: config.broker_max_connections, max_subscriptions: config.broker_max_subscriptions)
+        end
+
+        def self.level(config) = Level.number(config.broker_level || (config.storage ? :written : :memory))
+
+        def self.milliseconds(seconds) = (seconds * 1000).round
+        private_class_method :level, :milliseconds
+
+        def initialize(**values)
+          @values = values.freeze
+        end
+
+        # @return [Hash{Symbol => Object}]
+        def to_h = @values
+      end
+    end
+  end
+end

@@ -1,0 +1,120 @@
+# frozen_string_literal: true
+
+module Hikyaku
+  module Broker
+    module Wire
+      # What a {Reader} yields: a frozen Struct for each type of frame, with the fields of docs/protocol.md in their order.
+      # Numbers are as they came; durations are milliseconds; strings are binary.
+      module Frames
+        # HELLO of a client.
+        Hello = Struct.new(:id, :lowest, :highest, :features, :max_frame, :heartbeat, :epoch, :authentication, :identity, :credentials, :agent) do
+          # @return [String] without the credentials
+          def inspect = "#<HELLO identity=#{identity.inspect} epoch=#{epoch} agent=#{agent.inspect}>"
+          alias_method :to_s, :inspect
+        end
+
+        # How a message's own bytes are shared by the frames that carry one: `content` is properties and payload, one
+        # behind the other, as they stand in the frame.
+        module Content
+          # @return [String]
+          def properties = content.byteslice(0, properties_size)
+
+          # @return [String]
+          def payload = content.byteslice(properties_size, content.bytesize)
+        end
+
+        # SEND.
+        Send = Struct.new(:id, :sequence, :delay, :time_to_live, :priority, :level, :kind, :destination, :properties_size, :content) do
+          include Content
+        end
+
+        # SEND_BATCH; `messages` are {Item}s.
+        SendBatch = Struct.new(:id, :sequence, :delay, :time_to_live, :priority, :level, :kind, :destination, :messages)
+
+        # One message of a SEND_BATCH.
+        Item = Struct.new(:properties_size, :content) do
+          include Content
+        end
+
+        # SUBSCRIBE.
+        Subscribe = Struct.new(:id, :subscription, :credit, :credit_bytes, :lease, :kind, :name)
+
+        # UNSUBSCRIBE.
+        Unsubscribe = Struct.new(:id, :subscription)
+
+        # CREDIT.
+        Credit = Struct.new(:id, :subscription, :credit, :credit_bytes)
+
+        # FREE; `level` is the number of the level that is asked for plus one, or 0.
+        Free = Struct.new(:id, :first, :last, :level)
+
+        # NACK.
+        Nack = Struct.new(:id, :delivery, :delay, :kind, :words)
+
+        # TOUCH.
+        Touch = Struct.new(:id, :first, :last, :lease)
+
+        # PING, of either side.
+        Ping = Struct.new(:id)
+
+        # DRAIN of a client.
+        Drain = Struct.new(:id)
+
+        # DRAIN of the broker.
+        Draining = Struct.new(:id, :retry_after)
+
+        # QUERY.
+        Query = Struct.new(:id, :what, :kind, :limit, :number, :name)
+
+        # ACK in 16 bytes: of a client to a PUSH, of either side to a PING.
+        Receipt = Struct.new(:id)
+
+        # ACK of the broker to any request but HELLO; `last` with RANGE alone, else `id`; `refusals` are {Refusal}s.
+        Ack = Struct.new(:id, :request, :level, :count, :value, :last, :duplicate, :refusals) do
+          # @return [Boolean]
+          def duplicate? = duplicate
+        end
+
+        # One message of a SEND_BATCH that was not taken.
+        Refusal = Struct.new(:index, :code, :retry_after)
+
+        # ACK to a HELLO.
+        Welcome = Struct.new(:id, :version, :levels, :level, :features, :max_frame, :heartbeat, :window_messages, :window_bytes, :session, :low)
+
+        # ERROR.
+        Error = Struct.new(:id, :subscription, :code, :scope, :later, :retry_after, :delivery, :sentence) do
+          # @return [Boolean]
+          def later? = later
+        end
+
+        # PUSH; `id` is the delivery.
+        Push = Struct.new(:id, :subscription, :message, :sent_at, :lease, :attempt, :failures, :crashes, :priority, :again, :suspect,
+          :properties_size, :content) do
+          include Content
+
+          # @return [Boolean] the message was delivered before
+          def again? = again
+
+          # @return [Boolean] its receiver vanished with it
+          def suspect? = suspect
+        end
+
+        # REPORT; `document` is JSON.
+        Report = Struct.new(:id, :document)
+
+        # A frame in words, for tests and people.
+        #
+        # @param frame [Struct]
+        # @return [Symbol] its type ({Type})
+        def self.name_of(frame)
+          case frame
+          when SendBatch then :SEND_BATCH
+          when Draining then :DRAIN
+          when Receipt, Welcome then :ACK
+          else frame.class.name[/\w+\z/].upcase.to_sym
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,59 @@
+# frozen_string_literal: true
+
+module Hikyaku
+  module Broker
+    module Wire
+      # Pairs of a name and a value that travel with a message (docs/protocol.md, section 4).
+      module Properties
+        module_function
+
+        # @param pairs [Hash{#to_s => String}]
+        # @return [String] binary
+        # @raise [ArgumentError] a name is longer than 255 bytes, a value than 65,535, or all of them are
+        def pack(pairs)
+          bytes = pairs.each_with_object("".b) do |(name, value), packed|
+            name = name.to_s
+            raise ArgumentError, "the name of a property has 1 to 255 bytes: #{name.inspect}" unless name.bytesize.between?(1, 255)
+            raise ArgumentError, "the property #{name} is longer than 65,535 bytes" if value.bytesize > 65_535
+            packed << [name.bytesize, name, value.bytesize, value].pack("Ca*va*")
+          end
+          raise ArgumentError, "the properties of a message have 65,535 bytes at most together" if bytes.bytesize > 65_535
+          bytes
+        end
+
+        # @param bytes [String]
+        # @return [Hash{String => String}] names in UTF-8, values as they came; of a name that is there twice, the last
+        # @raise [ArgumentError] they are not well-formed
+        def parse(bytes)
+          raise ArgumentError, "these properties are not well-formed" unless well_formed?(bytes)
+          pairs = {}
+          at = 0
+          while at < bytes.bytesize
+            name = bytes.byteslice(at + 1, bytes.getbyte(at))
+            at += 1 + name.bytesize
+            size = bytes.getbyte(at) | bytes.getbyte(at + 1) << 8
+            pairs[name.force_encoding(Encoding::UTF_8)] = bytes.byteslice(at + 2, size)
+            at += 2 + size
+          end
+          pairs
+        end
+
+        # Pairs that fill the bytes exactly, each with a name.
+        #
+        # @param bytes [String] that hold them
+        # @param size [Integer] how many of these are properties, from the beginning
+        # @return [Boolean]
+        def well_formed?(bytes, size = bytes.bytesize)
+          at = 0
+          while at < size
+            name = bytes.getbyte(at)
+            return false if name.zero? || at + 3 + name > size
+            at += 1 + name
+            at += 2 + (bytes.getbyte(at) | bytes.getbyte(at + 1) << 8)
+          end
+          at == size
+        end
+      end
+    end
+  end
+end
