@@ -2,10 +2,12 @@
 
 require_relative "hikyaku/error"
 require_relative "hikyaku/version"
+require_relative "hikyaku/companion/folder"
 require_relative "hikyaku/config"
 require_relative "hikyaku/hub"
 require_relative "hikyaku/reactor"
 require_relative "hikyaku/publisher"
+require_relative "hikyaku/relay"
 require_relative "hikyaku/event_source"
 require_relative "hikyaku/web"
 require_relative "hikyaku/server"
@@ -20,7 +22,7 @@ require_relative "hikyaku/server"
 #
 #     Hikyaku.connect("unix:/run/hikyaku.sock", key: ENV.fetch("KEY"))
 #
-# In both, `Hikyaku.publish` reaches the subscribers; in a process that is neither, it raises.
+# or has a hub beside it, which `plugin :hikyaku` of Puma runs (Relay). In all of them, `Hikyaku.publish` reaches the subscribers; anywhere else it raises.
 module Hikyaku
   @lock = Mutex.new
   @web = @host = @publisher = @local = nil
@@ -106,8 +108,15 @@ module Hikyaku
     def publisher
       hub = self.hub
       return local(hub) if hub
-      @publisher or raise NoHub, "nobody would receive this: this process holds no hub and is connected to none; " \
+      @publisher || beside or raise NoHub, "nobody would receive this: this process holds no hub and is connected to none; " \
         "set the hub's address (Hikyaku.connect, or config.hikyaku.hub in Rails)"
+    end
+
+    # To the hub that Puma runs beside its workers, when the environment says that there is one.
+    def beside
+      folder = Hikyaku::Companion::Folder.named or return
+      about = folder.about
+      connect("unix:#{folder.socket}:#{about[:path]}", key: about[:key], issuer: about[:issuer], audience: about[:resource_identifier])
     end
 
     def local(hub)

@@ -24,6 +24,14 @@ module Hikyaku
       "publish" => "Publish an update",
       "subscribe" => "Receive updates",
       "disconnect" => "Close the streams of a subject",
+      "doctor" => "Look at a running hub from the outside, and say what to change",
+      "broker" => "Run a broker",
+      "log" => "Look at a journal on the disk, and save it",
+      "send" => "Send messages to a queue of the broker",
+      "receive" => "Receive messages from a queue of the broker",
+      "queues" => "Show the broker's queues",
+      "dead" => "List, replay or drop dead letters",
+      "explain" => "Say where a message is, and why it waits",
       "version" => "Print the version"
     }.freeze
     # Errors of what was given, not of what was tried.
@@ -108,7 +116,7 @@ module Hikyaku
     def help
       width = COMMANDS.keys.map(&:size).max
       <<~TEXT
-        Hikyaku, a Mercure hub: publish over HTTP, receive over Server-Sent Events.
+        Hikyaku, a Mercure hub: publish over HTTP, receive over Server-Sent Events; and a broker: queues that keep messages.
 
         Usage: hikyaku COMMAND [OPTION…]
 
@@ -120,6 +128,8 @@ module Hikyaku
           hikyaku serve --dev
           hikyaku publish --dev https://example.com/books/1 '{"title": "Dune"}'
           hikyaku subscribe --dev --match https://example.com/books/1
+          hikyaku broker --storage tmp/hikyaku
+          hikyaku send resize photo.jpg
       TEXT
     end
 

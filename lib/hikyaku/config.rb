@@ -28,12 +28,13 @@ module Hikyaku
       # @param flags [Hash{Symbol => Object}] by the setting's name
       # @param env [Hash{String => String}] HIKYAKU_* and, after them, MERCURE_{PUBLISHER,SUBSCRIBER}_JWT_{KEY,ALG}
       # @param file [String, nil] path of a YAML file; HIKYAKU_CONFIG names it otherwise
-      # @param serving [Boolean] false for a client: nobody need be able to connect
+      # @param serving [Boolean, Symbol] false for a client: nobody need be able to connect; :broker for a broker without a hub
+      # @yield [setting] how a flag was written, without the dashes; as the table has it unless told
       # @return [Config]
       # @raise [ConfigError] one line: the setting, where it came from, what is expected
-      def load(flags: {}, env: {}, file: nil, serving: true)
+      def load(flags: {}, env: {}, file: nil, serving: true, &spelling)
         file ||= env["HIKYAKU_CONFIG"] unless env["HIKYAKU_CONFIG"].to_s.empty?
-        build(Sources.gather(flags: flags, env: env, path: file), serving: serving, doubts: Sources.doubts(env))
+        build(Sources.gather(flags: flags, env: env, path: file, &spelling), serving: serving, doubts: Sources.doubts(env), spelling: spelling)
       end
 
       # @api private
@@ -67,7 +68,7 @@ module Hikyaku
     # @return [Config] with these settings changed
     # @raise [ConfigError]
     def with(**settings)
-      self.class.build(@given.merge(Sources.from_code(settings)), serving: @serving, doubts: @doubts)
+      self.class.build(@given.merge(Sources.from_code(settings)), serving: @serving, doubts: @doubts, spelling: @spelling)
     end
 
     # @return [Address] `listen`, taken apart
@@ -93,9 +94,24 @@ module Hikyaku
     # @return [Boolean] whether developer mode chose the secret that everybody knows
     def development_secret? = @development_secret
 
+    # @return [Array<Address>] where the broker listens, beside its Unix socket
+    def broker_addresses = broker_listen.map { |text| Address.parse(text) }
+
+    # A secret, or issuers of tokens, are there to be asked for: then on the Unix socket, too. The secret that everybody
+    # knows guards nothing.
+    #
+    # @return [Boolean] whether clients of the broker must say who they are
+    def broker_authenticates? = !!broker_secret_file || (issuer_list.any? && !development_secret?)
+
     # @param name [Symbol]
     # @return [Boolean] whether it was set by somebody
     def given?(name) = @given.key?(name)
+
+    # Who is on this machine is trusted with as many connections as there may be, unless somebody has said how many: it
+    # may be a proxy, and all its clients.
+    #
+    # @return [Boolean] whether max_connections_per_address is about loopback addresses, too
+    def counts_loopback? = given?(:max_connections_per_address)
 
     # @param name [Symbol]
     # @return [String] where the value comes from: `--listen`, `HIKYAKU_LISTEN`, `hub.yml:3: listen`, `--dev` or `default`
@@ -104,8 +120,12 @@ module Hikyaku
       developer?(name) ? @given[:dev].origin : "default"
     end
 
+    # @api private
+    # @return [String] the flag that says it, as the command writes it
+    def flag(name) = "--#{@spelling ? @spelling.call(Settings[name]) : Settings[name].flags.first}"
+
     # @return [Array<String>] sentences about what works but is probably not meant
-    def doubts = @doubts + Rules.new(self).doubts
+    def doubts = (@serving == :broker) ? @doubts : @doubts + Rules.new(self).doubts
 
     # @return [Hash{Symbol => Object}] with secrets hidden
     def to_h
@@ -127,9 +147,10 @@ module Hikyaku
 
     private
 
-    def settle(given, serving: true, doubts: [])
+    def settle(given, serving: true, doubts: [], spelling: nil)
       @given = prune(given).freeze
       @serving = serving
+      @spelling = spelling
       @doubts = doubts.freeze
       @values = Settings::ALL.to_h { |setting| [setting.name, given?(setting.name) ? @given[setting.name].value : setting.default] }
       @development_secret = false

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "error"
-require_relative "hub/admission"
 require_relative "hub/event"
 require_relative "hub/grant"
 require_relative "hub/idempotency"
@@ -13,6 +12,11 @@ require_relative "hub/topics"
 require_relative "hub/update"
 
 module Hikyaku
+  # A stream is to be changed by somebody else than whose it is.
+  class AnotherSubject < StandardError
+    include Error
+  end
+
   # Takes updates, keeps them in a log, and knows who receives which. No I/O and no HTTP: a driver (see Hub::Engine)
   # carries the bytes, the Web application decides who may do what. Thread-safe.
   #
@@ -23,26 +27,25 @@ module Hikyaku
     attr_reader :topics
     # @return [SubscriptionDocument]
     attr_reader :documents
-    # What carries the bytes; told with `wake` that somebody is ready, with `stop` to close everybody.
-    # @return [#wake, #stop, nil]
+    # What carries the bytes; told with `wake` that somebody is ready, with `forget` whose decisions are void (nil:
+    # everybody's), with `stop` to close everybody.
+    # @return [#wake, #forget, #stop, nil]
     attr_accessor :driver
 
     # @param hub_url [String] the hub's public URL: relative topics and patterns are resolved against it
-    # @param engine [Engine]
+    # @param engine [Class] an Engine
     # @param subscriptions [Boolean] whether subscription events are published
-    # @param max_connections [Integer, nil] subscribers in total
-    # @param max_connections_per_address [Integer, nil] subscribers of one client address
     # @param clock [#call] seconds since 1970, for the expiry of tokens
     # @param monotonic [#call] seconds that only go forward
     # @param random [Random] for jitter
-    def initialize(hub_url:, engine: RubyEngine.new, subscriptions: false, max_connections: nil, max_connections_per_address: nil,
+    # @param options [Hash] of the engine: see RubyEngine#initialize
+    def initialize(hub_url:, engine: RubyEngine, subscriptions: false,
       clock: -> { Process.clock_gettime(Process::CLOCK_REALTIME) }, monotonic: -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) },
-      random: Random.new)
+      random: Random.new, **options)
       @topics = Topics.new(hub_url: hub_url)
       @documents = SubscriptionDocument.new(@topics.hub_path)
-      @engine = engine
+      @engine = engine.new(topics: @topics, documents: subscriptions ? @documents : nil, **options)
       @subscriptions = subscriptions
-      @admission = Admission.new(total: max_connections, per_address: max_connections_per_address)
       @clock = clock
       @monotonic = monotonic
       @random = random
@@ -51,6 +54,7 @@ module Hikyaku
       @revocations = Revocations.new
       @driver = nil
       @stopped = false
+      @pid = Process.pid
     end
 
     # @return [String]
@@ -68,21 +72,27 @@ module Hikyaku
     #
     # @param update [Update]
     # @param idempotency_key [Object, nil] the same key again publishes nothing and returns the first id
-    # @return [String] the event id
+    # @return [String] the event id, when the update is as safe as the hub's storage promises
     # @raise [InvalidTopic] a topic lies in the hub's reserved namespace
     # @raise [KeyReused] the key came with another update before
+    # @raise [StorageFailed] it could not be kept, and was not published; or it was, and what keeps it is in doubt
     def publish(update, idempotency_key: nil)
       topics = update.topics.map { |topic| @topics[topic] }
       if (reserved = topics.find(&:reserved?))
         raise InvalidTopic, "topic #{reserved.value.inspect} lies in the reserved namespace #{hub_path}"
       end
-      id = @mutex.synchronize do
+      id, ticket = alone do
         now = @monotonic.call
-        next @engine.publish(update, topics: topics, now: now) unless idempotency_key
-        fingerprint = [update.topics, update.data, update.private?, update.id, update.type, update.retry_after].hash
-        @idempotency.fetch(idempotency_key, fingerprint, now: now) { @engine.publish(update, topics: topics, now: now) }
+        id = if idempotency_key
+          fingerprint = [update.topics, update.data, update.private?, update.id, update.type, update.retry_after].hash
+          @idempotency.fetch(idempotency_key, fingerprint, now: now) { @engine.publish(update, topics: topics, now: now) }
+        else
+          @engine.publish(update, topics: topics, now: now)
+        end
+        [id, @engine.ticket]
       end
       @driver&.wake
+      @engine.await(ticket) if ticket
       id
     end
 
@@ -93,18 +103,43 @@ module Hikyaku
     # @param grant [Grant]
     # @param last_event_id [String, nil] the event that the client has, or "earliest"
     # @param address [String, nil] the client's address
+    # @param changeable [Boolean] whether it has a `capability`
     # @return [Subscriber]
     # @raise [TooManyConnections]
-    def subscribe(grant, last_event_id: nil, address: nil)
-      subscriber = @mutex.synchronize do
-        @admission.admit(address)
-        expires_in = grant.expires_at && grant.expires_at - @clock.call
-        subscriber = @engine.subscribe(grant, now: @monotonic.call, expires_in: expires_in, last_event_id: last_event_id, address: address)
-        announce(subscriber, active: true) if @subscriptions
-        subscriber
+    # @raise [InvalidToken] the grant's subject was revoked after it was decided
+    def subscribe(grant, last_event_id: nil, address: nil, changeable: false)
+      subscriber = alone do
+        @engine.subscribe(grant, now: @monotonic.call, expires_in: rest_of(grant), last_event_id: last_event_id, address: address, changeable: changeable)
       end
       @driver&.wake if @subscriptions
       subscriber
+    end
+
+    # What whoever wants to change a stream must know.
+    #
+    # @param subscriber [Subscriber]
+    # @return [String, nil] see Engine#capability
+    def capability(subscriber) = alone { @engine.capability(subscriber) }
+
+    # Gives a stream another grant while it lasts: other matchers, another token, or both. Not part of the Mercure protocol.
+    #
+    # @param capability [String]
+    # @param grant [Grant]
+    # @param last_event_id [String, nil] the event behind which the matchers begin that are added; nil: with what is published now
+    # @return [String, nil] see Engine#change; nil when there is no such stream any more
+    # @raise [InvalidToken] the grant's subject was revoked after it was decided
+    # @raise [AnotherSubject] the stream is somebody else's
+    # @raise [TooManyRewinds]
+    def change(capability, grant, last_event_id: nil)
+      answer = alone do
+        rest = rest_of(grant)
+        subscriber = @engine.find(capability) or next
+        subjects = [subscriber.grant.subject, grant.subject].compact.uniq
+        raise AnotherSubject, "the stream is of another subject than the token" if subjects.size > 1
+        @engine.change(subscriber, grant, now: @monotonic.call, expires_in: rest, last_event_id: last_event_id)
+      end
+      @driver&.wake
+      answer
     end
 
     # What a cursor would be answered, without subscribing.
@@ -112,14 +147,14 @@ module Hikyaku
     # @param last_event_id [String]
     # @param grant [Grant]
     # @return [String] for `Mercure-Last-Event-ID`
-    def resolve(last_event_id, grant) = @mutex.synchronize { @engine.resolve(last_event_id, grant).last }
+    def resolve(last_event_id, grant) = alone { @engine.resolve(last_event_id, grant).last }
 
     # Forgets a subscriber and announces the end of its subscriptions. Harmless when it is already gone.
     #
     # @param subscriber [Subscriber]
     # @return [void]
     def unsubscribe(subscriber)
-      gone = @mutex.synchronize { forget(subscriber) }
+      gone = @mutex.synchronize { @engine.unsubscribe(subscriber, now: @monotonic.call) }
       @driver&.wake if gone && @subscriptions
     end
 
@@ -129,14 +164,10 @@ module Hikyaku
     # @param revoke [Boolean] also refuse tokens of this subject that were issued before now
     # @return [Integer] how many streams are closed
     def disconnect(subject:, revoke: false)
-      count = 0
-      @mutex.synchronize do
+      count = @mutex.synchronize do
         @revocations.add(subject, @clock.call) if revoke
-        @engine.each_subscriber do |subscriber|
-          next if subscriber.closing || subscriber.grant.subject != subject
-          @engine.close(subscriber, :disconnected)
-          count += 1
-        end
+        @driver&.forget(subject)
+        @engine.disconnect(subject)
       end
       @driver&.wake
       count
@@ -201,6 +232,11 @@ module Hikyaku
     # @return [Hash{Symbol => Integer}] see Engine#stats
     def stats = @mutex.synchronize { @engine.stats }
 
+    # How far behind readers are.
+    #
+    # @return [Array(Integer, Integer)] see Engine#lag
+    def lag = @mutex.synchronize { @engine.lag }
+
     # Runs a block with the engine, alone. For drivers.
     #
     # @yieldparam engine [Engine]
@@ -215,8 +251,14 @@ module Hikyaku
     def shutdown
       @stopped = true
       @driver&.stop
-      @mutex.synchronize { @engine.each_subscriber { |subscriber| @engine.close(subscriber, :shutdown) } }
+      @mutex.synchronize { @engine.shutdown }
     end
+
+    # Ends what keeps the history, in order; nothing can be published any more. Harmless when repeated.
+    #
+    # @return [void]
+    # @raise [StorageFailed]
+    def close = @mutex.synchronize { @engine.close_storage }
 
     # @return [Boolean]
     def stopped? = @stopped
@@ -228,26 +270,43 @@ module Hikyaku
       500 + @random.rand(spread)
     end
 
+    # Whom publishes with an idempotency key are remembered by: another after a restart or in a forked process, which cannot know
+    # what was published before.
+    #
+    # @return [String]
+    def memory = alone { @idempotency.name }
+
+    # Calls a block when this hub finds itself in a process that was forked.
+    #
+    # @return [void]
+    def on_fork(&block) = @on_fork = block
+
     # @return [String] without the engine's contents
     def inspect = "#<#{self.class.name} #{hub_url}>"
 
     private
 
-    def forget(subscriber)
-      return false unless @engine.unsubscribe(subscriber)
-      @admission.release(subscriber.address)
-      announce(subscriber, active: false) if @subscriptions && !@stopped
-      true
+    # @return [Float, nil] seconds until the grant ends
+    def rest_of(grant)
+      raise InvalidToken, "tokens of this subject were revoked a moment ago" if revoked?(grant.subject, grant.issued_at)
+      grant.expires_at && grant.expires_at - @clock.call
     end
 
-    def announce(subscriber, active:)
-      now = @monotonic.call
-      subscriber.subscriptions.each do |subscription|
-        data = JSON.generate(@documents.document(subscription, active: active))
-        topic = @topics[@documents.topic(subscription)]
-        update = Update.new(topics: topic.value, data: data, private: true, max_topic_bytes: 65_536)
-        @engine.publish(update, topics: [topic], now: now, type: @documents.event_type(subscription))
+    # What gives or takes ids.
+    def alone
+      @mutex.synchronize do
+        part unless @pid == Process.pid
+        yield
       end
+    end
+
+    # From here on this is another hub than the parent's, and than every other child's: the same ids must not mean other events.
+    def part
+      @pid = Process.pid
+      @engine.abandon_storage
+      @engine.rekey
+      @idempotency = Idempotency.new
+      @on_fork&.call
     end
   end
 end

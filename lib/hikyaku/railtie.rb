@@ -3,14 +3,19 @@
 # First, so that it does not require this file in its turn.
 require_relative "../hikyaku"
 require "rails/railtie"
+require_relative "railtie/assets"
+require_relative "railtie/beside"
 require_relative "railtie/cluster"
 require_relative "railtie/helpers"
 require_relative "railtie/instrumentation"
 require_relative "railtie/log_subscriber"
 require_relative "railtie/middleware"
 require_relative "railtie/mount"
+require_relative "railtie/outbox"
+require_relative "railtie/presence"
 require_relative "railtie/routing"
 require_relative "railtie/settings"
+require_relative "railtie/turbo_streams"
 
 module Hikyaku
   # The hub in a Rails application: `config.hikyaku`, the route `hikyaku`, helpers for controllers and views,
@@ -19,6 +24,7 @@ module Hikyaku
   # Who holds the hub:
   #
   #     config.hikyaku.hub is set          nobody here: every process publishes there
+  #     Puma has `plugin :hikyaku`         a process beside Puma's: workers relay and publish to it
   #     the server (config.ru), one process, with the route drawn     the server
   #     the server with several processes                             it refuses to start
   #     a job, the console, the runner                                nobody: publishing raises NoHub
@@ -31,7 +37,10 @@ module Hikyaku
       attr_accessor :mount
     end
 
-    generators { require "generators/hikyaku/install/install_generator" }
+    generators do
+      require "generators/hikyaku/install/install_generator"
+      require "generators/hikyaku/outbox/outbox_generator"
+    end
 
     rake_tasks { load File.expand_path("railtie/tasks.rake", __dir__) }
 
@@ -55,6 +64,7 @@ module Hikyaku
 
     initializer "hikyaku.notifications" do
       Hikyaku.singleton_class.prepend(Instrumentation)
+      Hikyaku.singleton_class.prepend(OutboxGlue::Storing)
       LogSubscriber.attach_to :hikyaku
     end
 
@@ -66,8 +76,25 @@ module Hikyaku
       end
     end
 
+    # When config/initializers have spoken, and before the application's code is loaded.
+    initializer "hikyaku.turbo", after: :load_config_initializers do
+      TurboStreams.install(Railtie.mount.settings)
+    end
+
+    initializer "hikyaku.presence", after: "hikyaku.turbo" do
+      PresenceGlue.settle(Railtie.mount.settings)
+    end
+
+    # Before the application's code runs, which may publish.
+    initializer "hikyaku.outbox", after: :load_config_initializers do
+      OutboxGlue.settle(Railtie.mount.settings)
+    end
+
     config.after_initialize { Railtie.mount.settle }
 
-    server { Railtie.mount.open }
+    server do
+      Railtie.mount.open
+      OutboxGlue.serve
+    end
   end
 end

@@ -8,9 +8,6 @@ require_relative "hub/event"
 module Hikyaku
   # Carries a hub's bytes: one thread for all subscribers, however many there are. It starts when the first one comes
   # and belongs to the process that started it; a forked child begins anew.
-  #
-  # A connection is anything with `write_nonblock(bytes, exception: false)`, `close` and `closed?`; a socket, or a
-  # Web::Pump where the server keeps the socket to itself.
   class Reactor
     # Deliveries between two looks at the other sockets, and at the other threads.
     SLICE = 128
@@ -40,7 +37,7 @@ module Hikyaku
     # Takes over a connection. What the subscriber has missed is sent at once.
     #
     # @param subscriber [Hub::Subscriber]
-    # @param connection [BasicSocket, #write_nonblock] belongs to the reactor from now on
+    # @param connection [BasicSocket] belongs to the reactor from now on
     # @return [void]
     def attach(subscriber, connection)
       own!
@@ -58,24 +55,10 @@ module Hikyaku
       rouse if more || !@closing.empty? || !@stalled.empty?
     end
 
-    # A connection that refused bytes accepts them again.
+    # Decisions are remembered elsewhere.
     #
-    # @param subscriber [Hub::Subscriber]
     # @return [void]
-    def writable(subscriber)
-      @blocked.delete(subscriber)
-      @hub.drive { |engine| engine.writable(subscriber) unless subscriber.closed }
-      wake
-    end
-
-    # A connection was closed by the other side.
-    #
-    # @param subscriber [Hub::Subscriber]
-    # @return [void]
-    def hung_up(subscriber)
-      @hub.drive { |engine| engine.close(subscriber, :hung_up) }
-      rouse
-    end
+    def forget(_subject) = nil
 
     # Calls a block regularly on the reactor's thread.
     #
@@ -169,16 +152,16 @@ module Hikyaku
       adopt
       more = @hub.drive { |engine| serve(engine) }
       now = monotonic
-      part if @stopping && !@parting && (!more || now > @stopping - PARTING)
+      part if @stopping && !@parting && ((!more && @blocked.empty?) || now > @stopping - PARTING)
       pass_time(now) if now >= @next_tick
       look(more, now)
       Thread.pass if more
     end
 
-    # Everybody has got what is pending and goes through.
+    # Everybody has got what is pending, also who was slow to take it, or the time for that is over.
     def part
       @parting = true
-      @hub.drive { |engine| engine.each_subscriber { |subscriber| engine.close(subscriber, :shutdown) } }
+      @hub.drive(&:shutdown)
     end
 
     def finished?
@@ -200,12 +183,10 @@ module Hikyaku
       return turn_away(connection) if subscriber.closed
       subscriber.connection = connection
       @monitors[subscriber] = nil
-      if connection.is_a?(BasicSocket)
-        prepare(connection)
-        monitor = @selector.register(connection, :r)
-        monitor.value = subscriber
-        @monitors[subscriber] = monitor
-      end
+      prepare(connection)
+      monitor = @selector.register(connection, :r)
+      monitor.value = subscriber
+      @monitors[subscriber] = monitor
       @hub.drive do |engine|
         engine.control(subscriber, Hub::Event::HEARTBEAT) unless subscriber.control
         engine.writable(subscriber)

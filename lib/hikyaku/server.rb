@@ -2,15 +2,17 @@
 
 require_relative "config"
 require_relative "error"
-require_relative "server/http"
+require_relative "server/dated"
+require_relative "server/lifeline"
 require_relative "server/listener"
 require_relative "server/log"
 require_relative "server/open_files"
+require_relative "server/operations"
 require_relative "server/request_log"
-require_relative "server/signals"
+require_relative "server/signalled"
 
 module Hikyaku
-  # The standalone process: a hub and its Rack application on Puma.
+  # The standalone process: a hub and its Rack application, on the loop of the engine in C, or on Puma.
   #
   #     server = Hikyaku::Server.new(Hikyaku::Config.new(dev: true))
   #     server.run          # until TERM or INT; returns the exit code
@@ -18,6 +20,8 @@ module Hikyaku
   # A stop is graceful: no new connections, subscribers closed with a time to come back, requests finished within a few
   # seconds. A second signal ends the process at once.
   class Server
+    include Signalled
+
     # For Puma to end, with the seconds that Http gives its threads.
     STOP_SECONDS = 8
     private_constant :STOP_SECONDS
@@ -26,6 +30,8 @@ module Hikyaku
     attr_reader :config
     # @return [#call, nil] the Rack application, once started
     attr_reader :app
+    # @return [Broker::Server, nil] the broker in the same process, where the configuration has one
+    attr_reader :broker
 
     # @param config [Config]
     # @param logger [Logger, nil] to standard error unless given
@@ -42,61 +48,62 @@ module Hikyaku
     # @return [self]
     # @raise [CannotListen]
     # @raise [ConfigError]
+    # @raise [Error] what the broker's storage says
     def start
       @listener = Listener.new(@config.address)
       @config = @config.with(listen: @listener.address.to_s) if @config.address.port == 0
       remarks = settle_limits
       @app = @build.call(@config, @logger)
-      @http = Http.new(@logger.debug? ? RequestLog.new(@app, @logger) : @app, logger: @logger, listener: @listener,
-        threads: @config.threads, max_request_bytes: @config.max_request_bytes)
+      @http = (@config.engine == "c") ? native : puma
+      @broker = beside
       @thread = @http.run
+      @handover = take_over
       @config.doubts.each { |doubt| @logger.warn(doubt) }
       remarks.each { |level, remark| @logger.public_send(level, remark) }
       @logger.info("listening on #{@config.listen}, hub at #{@config.hub_url}, for #{@config.max_connections} subscribers")
       self
     rescue
       @listener&.close
+      @broker&.stop
       raise
     end
 
     # Starts, tells the block, and waits for a signal.
     #
-    # @yield [server] when it listens
+    # @yieldparam server [Server] when it listens
+    # @yieldparam stop [#call] says that it is time to stop, as a first signal does
     # @return [Integer] the exit code: 0, or 1 when the server ended by itself
     # @raise [CannotListen]
     # @raise [ConfigError]
     def run
-      signals = Signals.new.install
-      start
-      yield self if block_given?
-      watch(signals)
-      name = signals.wait
-      return fail_early if name == "END"
-
-      @logger.info("stopping on #{name}")
-      impatience = hurry(signals)
-      stop
-      @logger.info("stopped")
-      0
+      until_signalled(at_once: -> { @listener.close }) do |signals|
+        start
+        yield self, -> { signals.tell("command") } if block_given?
+        watch(signals)
+      end
     ensure
-      impatience&.kill
-      signals&.restore
       @listener&.close
     end
 
     # Stops gracefully. Harmless when repeated.
     #
-    # Requests first, then the streams: what is acknowledged to a publisher until then still reaches the subscribers.
+    # Requests first, then the streams: what is acknowledged to a publisher until then still reaches the subscribers. The
+    # broker, meanwhile, lets its receivers finish.
     #
-    # @return [void]
+    # @return [Boolean] false: the broker's storage has failed, as the log says
     def stop
-      return unless @http
+      return true unless @http
+      @stopping = true
+      finishing = Thread.new { @broker.stop } if @broker
+      @handover&.close
       @http.stop
-      finished = @thread.join(STOP_SECONDS)
+      # On one loop the hub's streams end when the broker's receivers have finished.
+      finished = @thread.join(STOP_SECONDS + (@broker ? @config.broker_drain : 0))
       @app.shutdown if @app.respond_to?(:shutdown)
       @logger.warn("some requests were cut off") unless finished
       @listener.close
       @http = nil
+      finishing ? finishing.value : true
     end
 
     # @return [String] under which a client on this machine reaches the hub
@@ -107,6 +114,43 @@ module Hikyaku
 
     private
 
+    def puma
+      require_relative "server/http"
+      Http.new(front, logger: @logger, listener: @listener, threads: @config.threads, max_request_bytes: @config.max_request_bytes)
+    end
+
+    def native
+      require_relative "server/native"
+      Native.new(front, reactor: @app.respond_to?(:reactor) ? @app.reactor : Native.reactor(@config, @logger),
+        config: @config, logger: @logger, listener: @listener, files: @files)
+    end
+
+    # The broker, with the same engine and in C on the same loop.
+    def beside
+      return unless @config.broker
+      require_relative "broker/server"
+      Broker::Server.new(@config, logger: @logger, reactor: (@app.reactor if @config.engine == "c")).start
+    end
+
+    # Connections that other processes have accepted.
+    def take_over
+      return unless @config.handover
+      require_relative "handover"
+      Handover::Receiver.new(@config.handover, logger: @logger) { |socket, request| @app.reactor.adopt(socket, request) }
+    rescue SystemCallError => error
+      raise CannotListen, "cannot take connections over at #{@config.handover}: #{error.class.new.message.downcase}"
+    end
+
+    # The application, with what stands before it.
+    def front
+      app = Dated.new(Operations.new(@app, metrics: metrics, ready: -> { !@stopping }))
+      @logger.debug? ? RequestLog.new(app, @logger) : app
+    end
+
+    def metrics
+      Metrics.new(@app.hub, refusals: @app.refusals, reactor: @app.reactor, broker: -> { @broker&.metrics }) if @config.metrics && @app.respond_to?(:refusals)
+    end
+
     def web(config, logger)
       require_relative "web"
       Web.new(config, logger: logger)
@@ -114,13 +158,13 @@ module Hikyaku
 
     # @return [Array<Array(Symbol, String)>] what to log about it once the server listens: an error stands alone
     def settle_limits
-      files = OpenFiles.raise_limit
-      most = OpenFiles.for_subscribers(files)
-      remarks = [[:info, "#{files} files may be open"]]
+      @files = OpenFiles.raise_limit
+      most = OpenFiles.for_subscribers(@files, native: @config.engine == "c")
+      remarks = [[:info, "#{@files} files may be open"]]
       if @config.max_connections.nil?
         @config = @config.with(max_connections: most)
       elsif @config.max_connections > most
-        remarks << [:warn, "max_connections is #{@config.max_connections}, but only #{files} files may be open; raise the limit of the process (ulimit -n)"]
+        remarks << [:warn, "max_connections is #{@config.max_connections}, but only #{@files} files may be open; raise the limit of the process (ulimit -n)"]
       end
       remarks
     end
@@ -128,19 +172,11 @@ module Hikyaku
     # Says when the server ends without having been told to.
     def watch(signals)
       Thread.new { @thread.join && signals.tell("END") }
-    end
-
-    # A second signal: whoever sends it does not want to wait.
-    def hurry(signals)
-      Thread.new do
-        nil until Signals::STOP.include?(signals.wait)
-        @listener.close
-        exit!(1)
-      end
+      Thread.new { @broker.wait && signals.tell("END") } if @broker
     end
 
     def fail_early
-      @logger.error("the server ended by itself")
+      @broker&.ended? ? @broker.complain : @logger.error("the server ended by itself")
       @app.shutdown if @app.respond_to?(:shutdown)
       1
     end

@@ -2,9 +2,9 @@
 
 require "ipaddr"
 require_relative "hub"
-require_relative "reactor"
 require_relative "web/authorization"
 require_relative "web/challenge"
+require_relative "web/change"
 require_relative "web/disconnect"
 require_relative "web/figures"
 require_relative "web/gap_policy"
@@ -13,9 +13,11 @@ require_relative "web/metadata"
 require_relative "web/origins"
 require_relative "web/problem"
 require_relative "web/publish"
+require_relative "web/refusals"
 require_relative "web/request"
 require_relative "web/subscribe"
 require_relative "web/subscriptions"
+require_relative "web/wishes"
 
 module Hikyaku
   # The hub as a Rack application: publishing, subscribing, the subscription API, the metadata, and in developer mode
@@ -24,7 +26,9 @@ module Hikyaku
   #     run Hikyaku::Web.new(Hikyaku::Config.new(publisher_key: ENV["KEY"], subscriber_key: ENV["KEY"]))
   class Web
     METHODS = "GET, HEAD, QUERY, POST, OPTIONS"
-    private_constant :METHODS
+    FORKED = "this process was forked from one that had made the hub: here it is a hub of its own, whose publishes reach nobody " \
+      "in another process. With several workers let one process be the hub for all: `plugin :hikyaku` in Puma, or `hikyaku serve`"
+    private_constant :METHODS, :FORKED
 
     # @return [Hub]
     attr_reader :hub
@@ -32,8 +36,10 @@ module Hikyaku
     attr_reader :config
     # @return [Authorization]
     attr_reader :authorization
-    # @return [Reactor]
+    # @return [Reactor, NativeReactor]
     attr_reader :reactor
+    # @return [Refusals] what was refused, by reason
+    attr_reader :refusals
 
     # @param config [Config]
     # @param hub [Hub] made from the configuration unless given
@@ -42,16 +48,21 @@ module Hikyaku
       @config = config
       @hub = hub
       @logger = logger
-      @reactor = Reactor.new(hub, write_timeout: config.write_timeout, logger: logger)
+      @reactor = reactor_of(hub)
       @authorization = authorize(config)
+      watch_keys if @authorization.remote?
       @origins = Origins.new(cors_origins: config.cors_origins, publish_origins: config.publish_origins, hub_url: config.hub_url)
       @metadata = Metadata.new(config)
+      @refusals = Refusals.new
       @trusted_proxies = config.trusted_proxies.map { |range| IPAddr.new(range) }
       gate = Gate.new(hub, @authorization, @origins, config, logger: logger)
       @publish = Publish.new(hub, gate, config)
-      @subscribe = Subscribe.new(hub, @reactor, gate, config)
+      @wishes = Wishes.new(hub, gate, config)
+      @subscribe = Subscribe.new(hub, @reactor, gate, @wishes, config)
+      @change = Change.new(hub, gate, @wishes, config)
       @subscriptions = Subscriptions.new(hub, gate, config) if hub.subscriptions?
       @disconnect = Disconnect.new(hub, gate) { |**options| disconnect(**options) }
+      hub.on_fork { logger&.warn(FORKED) }
       develop if config.dev
     end
 
@@ -59,24 +70,44 @@ module Hikyaku
     #
     # @param config [Config]
     # @return [Hub]
+    # @raise [NativeUnavailable] the engine in C is asked for and not there
     def self.hub(config)
       policies = config.slow_readers.map { |policy, pattern| [policy.to_sym, pattern] }
-      engine = Hub::RubyEngine.new(history: config.history, heartbeat: config.heartbeat, max_lifetime: config.max_lifetime,
-        gap_policy: policies.empty? ? nil : GapPolicy.new(policies, config.hub_url))
-      Hub.new(hub_url: config.hub_url, engine: engine, subscriptions: config.subscriptions,
-        max_connections: config.max_connections, max_connections_per_address: config.max_connections_per_address)
+      Hub.new(hub_url: config.hub_url, engine: engine(config.engine), subscriptions: config.subscriptions,
+        history: config.history, heartbeat: config.heartbeat, max_lifetime: config.max_lifetime,
+        gap_policy: policies.empty? ? nil : GapPolicy.new(policies, config.hub_url),
+        max_connections: config.max_connections, max_connections_per_address: config.max_connections_per_address,
+        storage: storage(config))
     end
+
+    def self.storage(config)
+      return unless config.storage
+      {folder: File.join(config.storage, "hub"), level: config.storage_level.to_sym, age: config.storage_age}
+    end
+    private_class_method :storage
+
+    # Loads what is asked for, and nothing else: an engine that is not there must not be in the way of one that is.
+    def self.engine(name)
+      return Hub::RubyEngine if name == "ruby"
+      require_relative "hub/native_engine"
+      Hub::NativeEngine
+    end
+    private_class_method :engine
 
     # @param env [Hash] a Rack environment
     # @return [Array(Integer, Hash, #call)] a Rack response
     def call(env)
       request = Request.new(env, trusted_proxies: @trusted_proxies)
       status, headers, body = respond(request)
+      # What differs from one answer to the next stays at the end.
       cors = @origins.headers(env)
-      headers = headers.merge(cors) unless cors.empty?
+      headers = cors.merge(headers, cors) unless cors.empty?
       [status, headers, body]
     rescue Problem => problem
       refuse(problem, env)
+    rescue StorageFailed => error
+      @logger&.error(error.message)
+      refuse(Problem.new(503, "the hub cannot keep updates now, so it takes none; its log says more", headers: {"retry-after" => "5"}), env)
     rescue => error
       @logger&.error("#{error.class}: #{error.message} (#{error.backtrace&.first})")
       refuse(Problem.new(500, "the hub made a mistake; its log says more"), env)
@@ -96,19 +127,36 @@ module Hikyaku
     # @param revoke [Boolean] also refuse the tokens that it got before now
     # @return [Integer] how many streams are closed
     def disconnect(subject:, revoke: false)
-      @subscribe.grants.forget(subject)
+      @wishes.grants.forget(subject)
       @hub.disconnect(subject: subject, revoke: revoke)
     end
 
-    # Closes all streams with a time to come back.
+    # Closes all streams with a time to come back, and what keeps the history.
     #
     # @return [void]
-    def shutdown = @hub.shutdown
+    def shutdown
+      @hub.shutdown
+      @hub.close
+    end
 
     # @return [String] without the configuration
     def inspect = "#<#{self.class.name} #{@hub.hub_url}>"
 
     private
+
+    # Its engine says who can carry a hub's bytes.
+    def reactor_of(hub)
+      options = {write_timeout: @config.write_timeout, logger: @logger}
+      if hub.drive { |engine| engine.is_a?(Hub::RubyEngine) }
+        require_relative "reactor"
+        Reactor.new(hub, **options)
+      else
+        require_relative "native_reactor"
+        # One loop ends for hub and broker together.
+        options[:drain_timeout] = @config.broker_drain if @config.broker
+        NativeReactor.new(hub, **options)
+      end
+    end
 
     def authorize(config)
       Authorization.new(
@@ -117,6 +165,12 @@ module Hikyaku
                  max_token_topics: config.max_token_topics, max_pattern_bytes: config.max_pattern_bytes},
         logger: @logger
       )
+    end
+
+    # A driver that answers by itself asks for no verdicts; it must not outlive the keys.
+    def watch_keys
+      @authorization.on_change { @reactor.forget(nil) }
+      @reactor.every(1) { @authorization.refresh }
     end
 
     def develop
@@ -150,14 +204,22 @@ module Hikyaku
     def below_hub(request, path)
       if @subscriptions && (path == "/subscriptions" || path.start_with?("/subscriptions/"))
         read_only(request) { @subscriptions.call(request) }
+      elsif path.start_with?(Change::ROOT)
+        only(request, "POST") { @change.call(request) }
       elsif path.start_with?("/subscribers/")
-        return @origins.preflight(request.env) if request.method == "OPTIONS"
-        raise Problem.new(405, "only DELETE is understood here", headers: {"allow" => "DELETE, OPTIONS"}) unless request.method == "DELETE"
-        @disconnect.call(request)
+        only(request, "DELETE") { @disconnect.call(request) }
       elsif @ui && (path == "/ui" || path.start_with?("/ui/"))
         @ui.call(path.delete_prefix("/ui"), request.env)
       else
         raise Problem.new(404, "there is nothing at this address")
+      end
+    end
+
+    def only(request, method)
+      case request.method
+      when method then yield
+      when "OPTIONS" then @origins.preflight(request.env)
+      else raise Problem.new(405, "only #{method} is understood here", headers: {"allow" => "#{method}, OPTIONS"})
       end
     end
 
@@ -173,6 +235,7 @@ module Hikyaku
     end
 
     def refuse(problem, env)
+      @refusals.add(problem)
       status, headers, body = problem.response(@origins.headers(env).merge(challenge(problem)))
       [status, headers, (env["REQUEST_METHOD"] == "HEAD") ? [] : body]
     end

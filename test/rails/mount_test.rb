@@ -33,6 +33,24 @@ class MountTest < Minitest::Test
     assert_match(%r{the server in front must send requests for #{PATH} to it}o, response.body)
   end
 
+  test "where Puma runs the hub beside its workers, requests are for that, and no worker holds one" do
+    Dir.mktmpdir do |folder|
+      ENV["HIKYAKU_COMPANION"] = folder
+      in_environment("production") do
+        mount = Hikyaku::Railtie::Mount.new(settings)
+        env = Rack::MockRequest.env_for(PATH, "rack.multiprocess" => true)
+        refute mount.scattered?(env)
+        mount.open
+        assert_nil Hikyaku.web
+        assert_equal [503, "1"], mount.call(env).then { |status, headers, _| [status, headers["retry-after"]] }
+      end
+      response = request("GET", PATH, hub: "unix:/run/hub.sock", resource_identifier: "https://hub.example.com/live")
+      assert_equal 307, response.status, "what is set counts more"
+    ensure
+      ENV.delete("HIKYAKU_COMPANION")
+    end
+  end
+
   private
 
   def each_method(&block) = %w[GET HEAD QUERY POST].each(&block)

@@ -12,6 +12,8 @@ class RailtieTest < Minitest::Test
 
   def setup
     Hikyaku.reset
+    RailsApplication::LOG.truncate(0)
+    RailsApplication::LOG.rewind
   end
 
   def teardown

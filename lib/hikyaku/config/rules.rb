@@ -12,16 +12,19 @@ module Hikyaku
         @config = config
       end
 
-      # @param serving [Boolean] whether a hub is to be run with it, or only talked to
+      # @param serving [Boolean, Symbol] whether a hub is to be run with it, or only talked to; :broker: a broker without a hub
       # @return [void]
       # @raise [ConfigError]
       def check!(serving:)
-        raise ConfigError, "#{origin(:engine)}: only the Ruby engine exists so far; use ruby" if @config.engine == "c"
         issuers_are_distinct!
         return unless serving
 
+        broker! if serving == :broker || @config.broker
+        return if serving == :broker
+
         somebody_can_connect!
         development_secret_stays_at_home!
+        handover_takes_the_native_engine!
       end
 
       # @return [Array<String>] sentences about what works but is probably not meant
@@ -48,6 +51,30 @@ module Hikyaku
         return unless @config.development_secret? && !@config.address.loopback?
         raise ConfigError, "#{origin(:listen)}: developer mode uses a secret that everybody knows, so it listens on this machine " \
           "only, not on #{@config.listen}; give --publisher-key and --subscriber-key"
+      end
+
+      def handover_takes_the_native_engine!
+        return if @config.handover.nil? || @config.engine == "c"
+        raise ConfigError, "#{origin(:handover)}: only the engine in C takes connections over; give --engine c"
+      end
+
+      def broker!
+        broker_is_guarded!
+        broker_level_has_storage!
+        return if @config.broker_lease <= @config.broker_max_lease
+        raise ConfigError, "#{origin(:broker_lease)}: #{@config.broker_lease} seconds are more than a receiver may ask for; raise #{@config.flag(:broker_max_lease)}"
+      end
+
+      def broker_is_guarded!
+        exposed = @config.broker_addresses.find { |address| !address.loopback? } or return
+        return if @config.broker_authenticates?
+        raise ConfigError, "#{origin(:broker_listen)}: other machines reach #{exposed}, so clients must say who they are: give " \
+          "#{@config.flag(:broker_secret_file)}, or whose tokens are good (--jwks, --publisher-key); or listen on 127.0.0.1"
+      end
+
+      def broker_level_has_storage!
+        return if @config.storage || [nil, "memory"].include?(@config.broker_level)
+        raise ConfigError, "#{origin(:broker_level)}: without storage there is level memory alone; give --storage DIR"
       end
 
       def keys? = @config.own_issuer? || @config.issuers.any?

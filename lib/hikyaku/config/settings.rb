@@ -22,9 +22,11 @@ module Hikyaku
         ["Process", [
           [:listen, Types.address, "127.0.0.1:3030", "Where to listen; :PORT is every address, PORT alone is 127.0.0.1, port 0 is any free port"],
           [:path, Types.url_path, "/.well-known/mercure", "Path of the hub"],
-          [:engine, Types.choice("ruby", "c"), "ruby", "Engine of the hub; only ruby exists so far"],
+          [:engine, Types.choice("c", "ruby"), "c", "Engine of the hub and the broker: in C, or in Ruby where no compiler is"],
+          [:handover, Types.text("PATH", "the path of a Unix socket", max_bytes: 107), nil, "Unix socket on which other processes hand connections over; only with the engine in C"],
           [:dev, Types.switch, false, "Developer mode: the page at PATH/ui/, anonymous, subscriptions, legacy and, when no key is given, a secret that everybody knows"],
-          [:threads, Types.count(1..1_000), 5, "Threads that answer requests; subscribers hold none"]
+          [:threads, Types.count(1..1_000), 5, "Threads that answer requests; subscribers hold none"],
+          [:metrics, Types.switch, false, "Show figures for Prometheus at /metrics"]
         ]],
         ["Tokens", [
           [:issuer, Issuer::IDENTIFIER, "hikyaku", "The iss of accepted tokens: a stable name or URL of who signs them"],
@@ -63,7 +65,8 @@ module Hikyaku
         ["Limits", [
           [:max_connections, Types.count(1..10_000_000), nil, "Subscribers in total",
             {default_text: "the files that the process may open, less a reserve"}],
-          [:max_connections_per_address, Types.count(1..10_000_000), 1_000, "Subscribers of one client address"],
+          [:max_connections_per_address, Types.count(1..10_000_000), 1_000, "Subscribers of one client address",
+            {default_text: "1000, and any number of this machine itself"}],
           [:max_request_bytes, Types.bytes(KIB..(1024 * MIB)), MIB, "Bytes of a request's body"],
           [:max_topics, Types.count, 1_000, "Topics of one update"],
           [:max_topic_bytes, Types.bytes(1..MIB), 4_096, "Bytes of a topic"],
@@ -74,6 +77,40 @@ module Hikyaku
           [:max_token_bytes, Types.bytes(64..MIB), 16_384, "Bytes of a token"],
           [:max_token_details, Types.count, 100, "Authorization details of one token"],
           [:max_token_topics, Types.count, 100, "Topics of one authorization detail"]
+        ]],
+        ["Storage", [
+          [:storage, Types.folder, nil, "Folder in which the hub's history (DIR/hub) and the broker's messages (DIR/broker) are kept; none is memory alone"],
+          [:storage_age, Types.seconds(0..3_153_600_000), 0, "Seconds after which an update is not kept any more; 0 is never: only the bytes of the history count"],
+          [:storage_level, Types.choice("written", "synced"), "written", "What a publish to the hub waits for: written survives the process, synced a loss of power"]
+        ]],
+        ["Broker", [
+          [:broker, Types.switch, false, "Run a broker beside the hub, in the same process"],
+          [:broker_socket, Types.text("PATH", "the path of a Unix socket, or none", max_bytes: 107), nil,
+            "Unix socket of the broker, open to the user of the process alone; none is no such socket", {default_text: "where clients look for it"}],
+          [:broker_listen, Types.address, [], "Where the broker listens, too: on this machine, or anywhere when clients must say who they are", {singular: :broker_listen}],
+          [:broker_secret_file, Types.text("PATH", "the path of a file"), nil, "File with the secret that clients of the broker must know"],
+          [:broker_metrics, Types.address, nil, "Where figures for Prometheus are shown over HTTP, at /metrics"],
+          [:broker_level, Types.choice("memory", "written", "synced"), nil, "What the acknowledgement of a message waits for, where its sender leaves that open",
+            {default_text: "written with storage, else memory"}],
+          [:broker_lease, Types.seconds(0.1..604_800), 30, "Seconds that a receiver has for a message, where it does not say"],
+          [:broker_max_lease, Types.seconds(0.1..604_800), 43_200, "Seconds that a receiver may ask for"],
+          [:broker_max_failures, Types.count(1..65_535), 20, "Rejections after which a message is a dead letter"],
+          [:broker_max_crashes, Types.count(1..65_535), 3, "Receivers that vanish with a message before it is a dead letter"],
+          [:broker_drain, Types.seconds(0..3_600), 10, "Seconds that receivers have to finish what is out when the broker stops"]
+        ]],
+        ["Broker's limits", [
+          [:broker_max_memory, Types.bytes(MIB..(MIB * MIB)), 256 * MIB, "Bytes of messages in memory; beyond, those of level memory are refused"],
+          [:broker_max_storage, Types.bytes(MIB..(MIB * MIB)), nil, "Bytes in DIR/broker; beyond, messages are refused", {default_text: "what the disk has"}],
+          [:broker_segment_bytes, Types.bytes((64 * KIB)..(1024 * MIB)), 32 * MIB, "Bytes of a file in DIR/broker"],
+          [:broker_max_queue_messages, Types.count, nil, "Messages of one queue", {default_text: "any number"}],
+          [:broker_max_queue_bytes, Types.bytes(KIB..(MIB * MIB)), nil, "Bytes of the messages of one queue", {default_text: "any number"}],
+          [:broker_max_queues, Types.count(1..100_000_000), 100_000, "Queues in total"],
+          [:broker_max_connections, Types.count(1..10_000_000), 10_000, "Clients of the broker in total"],
+          [:broker_max_subscriptions, Types.count(1..65_535), 1_024, "Subscriptions of one client"],
+          [:broker_max_frame_bytes, Types.bytes((4 * KIB)..(16 * MIB)), MIB, "Bytes of a message with all that goes with it"],
+          [:broker_max_unanswered, Types.count(1..1_000_000), 4_096, "Messages that a client may have sent without an answer"],
+          [:broker_max_unanswered_bytes, Types.bytes((64 * KIB)..(1024 * MIB)), 8 * MIB, "The same in bytes"],
+          [:broker_write_timeout, Types.seconds(1..86_400), 60, "Seconds without progress of pending bytes after which a client is closed"]
         ]],
         ["Log", [
           [:log_level, Types.choice("debug", "info", "warn", "error"), "info", "The least important lines that are written"],

@@ -30,7 +30,7 @@ module Hikyaku
 
       RANKS = {file: 1, environment: 2, flag: 3}.freeze
       # Set for other purposes than settings.
-      OTHER_VARIABLES = %w[HIKYAKU_CONFIG HIKYAKU_TOKEN HIKYAKU_HUB HIKYAKU_DEBUG].freeze
+      OTHER_VARIABLES = %w[HIKYAKU_CONFIG HIKYAKU_TOKEN HIKYAKU_HUB HIKYAKU_DEBUG HIKYAKU_COMPANION HIKYAKU_BROKER_ADDRESS].freeze
       # Variables of the Go hub's image that say something which is not taken over.
       IGNORED_VARIABLES = %w[MERCURE_EXTRA_DIRECTIVES MERCURE_TRUSTED_ISSUERS].freeze
       private_constant :RANKS, :OTHER_VARIABLES, :IGNORED_VARIABLES
@@ -42,8 +42,8 @@ module Hikyaku
       # @param path [String, nil] of the file
       # @return [Hash{Symbol => Given}]
       # @raise [ConfigError]
-      def gather(flags: {}, env: {}, path: nil)
-        from_file(path).merge(from_environment(env), from_flags(flags))
+      def gather(flags: {}, env: {}, path: nil, &spelling)
+        from_file(path).merge(from_environment(env), from_flags(flags, &spelling))
       end
 
       # @param settings [Hash{Symbol => Object}] Ruby values; nil stands for the default
@@ -56,11 +56,13 @@ module Hikyaku
         end
       end
 
+      # @yield [setting] how the command writes the setting's flag, without the dashes; as the table does unless told
       # @return [Hash{Symbol => Given}]
       def from_flags(flags)
         flags.to_h do |name, value|
           setting = Settings[name]
-          [name, give(setting, value, "--#{"no-" if value == false}#{setting.flags.first}", :flag)]
+          flag = block_given? ? yield(setting) : setting.flags.first
+          [name, give(setting, value, "--#{"no-" if value == false}#{flag}", :flag)]
         end
       end
 

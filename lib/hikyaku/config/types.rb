@@ -69,6 +69,9 @@ module Hikyaku
       end
 
       # @return [Type]
+      def folder = text("DIR", "the path of a folder")
+
+      # @return [Type]
       def address
         Type.new("ADDRESS", "HOST:PORT, [IPV6]:PORT, :PORT, PORT or unix:PATH") do |value|
           Address.parse(value.to_s)&.to_s

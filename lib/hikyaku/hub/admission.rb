@@ -19,15 +19,25 @@ module Hikyaku
         @total = total
         @per_address = per_address
         @count = 0
+        @refused_total = @refused_address = 0
         @addresses = Hash.new(0)
       end
+
+      # @return [Integer] how many were refused because there are too many in total
+      attr_reader :refused_total
+      # @return [Integer] how many were refused because there are too many of their address
+      attr_reader :refused_address
 
       # @param address [String, nil] nil where there is none, as on a Unix socket: then only the total counts
       # @return [void]
       # @raise [TooManyConnections]
       def admit(address)
-        raise TooManyConnections, "the hub holds #{@total} connections, its limit" if @total && @count >= @total
+        if @total && @count >= @total
+          @refused_total += 1
+          raise TooManyConnections, "the hub holds #{@total} connections, its limit"
+        end
         if address && @per_address && @addresses[address] >= @per_address
+          @refused_address += 1
           raise TooManyConnections, "your address holds #{@per_address} connections, its limit"
         end
         @count += 1

@@ -18,28 +18,77 @@ module Hikyaku
     # A publish costs O(matchers that match + deliveries). A subscriber is a cursor; it has no queue. Engines are not
     # thread-safe: the Hub holds one lock round them. `test/contracts/engine_contract.rb` runs over every engine.
     module Engine
+      # @!method initialize(topics:, documents: nil, history:, heartbeat:, max_lifetime:, gap_policy: nil, max_connections: nil, max_connections_per_address: nil, storage: nil)
+      #   @see RubyEngine#initialize
+
       # @!method publish(update, topics:, now:, type: nil)
       #   Appends an update to the log and marks whom it concerns.
       #   @param update [Update]
       #   @param topics [Array<Topic>] the update's topics, resolved
       #   @param type [String, nil] an event type that overrides the update's (the hub's own events)
       #   @return [String] the event id
+      #   @raise [StorageFailed] it could not be kept, and was not published
 
-      # @!method subscribe(grant, now:, expires_in: nil, last_event_id: nil, address: nil)
-      #   Registers a subscriber behind everything that it asked to see again. It is blocked until the driver has a socket
-      #   for it and says `writable`.
+      # @!method ticket
+      #   @return [Integer, nil] what `await` takes, for the newest update; nil when it is as safe as the storage promises, or there is none
+
+      # @!method await(ticket)
+      #   Waits until what was published is as safe as the storage promises. Without any lock: the one method that any thread may
+      #   call.
+      #   @raise [StorageFailed] it is in doubt
+
+      # @!method close_storage
+      #   Ends what keeps the log, in order. Harmless when repeated, or without storage.
+
+      # @!method abandon_storage
+      #   Lets go of what keeps the log, which is another process's: for a process that was forked.
+
+      # @!method subscribe(grant, now:, expires_in: nil, last_event_id: nil, address: nil, changeable: false)
+      #   Registers a subscriber behind everything that it asked to see again, and announces its subscriptions where the engine
+      #   has `documents` for them. It is blocked until the driver has a socket for it and says `writable`.
       #   @param grant [Grant]
       #   @param expires_in [Float, nil] seconds until its grant ends
       #   @param last_event_id [String, nil] the event that it has; "earliest" for all that is retained
+      #   @param changeable [Boolean] it gets a `capability`; and when it has been sent what it missed, it is told with a comment
+      #     (Event::CAUGHT_UP), if `last_event_id` says what that is
       #   @return [Subscriber] its `last_event_id` is the answer for `Mercure-Last-Event-ID`
+      #   @raise [TooManyConnections]
+
+      # @!method capability(subscriber)
+      #   What whoever wants to change a stream must know: nobody can guess it.
+      #   @param subscriber [Subscriber]
+      #   @return [String, nil] at least 128 bits as base64url; nil when it is not `changeable`, or gone
+
+      # @!method find(capability)
+      #   @param capability [String]
+      #   @return [Subscriber, nil] nil when there is none, or it is gone
+
+      # @!method change(subscriber, grant, now:, expires_in: nil, last_event_id: nil)
+      #   Gives a subscriber another grant: what it listens to, what it may read, until when. Matchers that stay go on where they
+      #   are, and nothing of theirs is lost or repeated. Those that are added begin with what is published from now on, or behind
+      #   `last_event_id`: then the subscriber goes back to it, and what one of its former matchers selected, and was sent, is left
+      #   out on the way. Those that are removed end at once. Where the engine has `documents`, it announces what was removed and
+      #   added. The longest lifetime still counts from the beginning. With `last_event_id` a comment tells it, as of `subscribe`, that
+      #   it has caught up.
+      #
+      #   What was sent is known as long as its matcher stays and the private topics are the same; else it may come again.
+      #
+      #   Not between `take` and `wrote` of the same subscriber. O(matchers).
+      #   @param subscriber [Subscriber]
+      #   @param grant [Grant] with matchers
+      #   @param expires_in [Float, nil] seconds until the grant ends
+      #   @param last_event_id [String, nil] for the matchers that are added; as of `subscribe`
+      #   @return [String, nil] the answer for `Mercure-Last-Event-ID`: the newest event when the change took effect, or "earliest"
+      #     where something may be missing; nil when the subscriber is gone, or about to be
+      #   @raise [TooManyRewinds] it catches up for as many changes as it may; nothing was changed
 
       # @!method resolve(last_event_id, grant)
       #   @param last_event_id [String, nil]
       #   @return [Array(Integer, String)] the cursor that it stands for, and the answer for `Mercure-Last-Event-ID`: the
       #     id itself where nothing was lost since, else "earliest"; nil for nil
 
-      # @!method unsubscribe(subscriber)
-      #   Forgets a subscriber. O(matchers of the subscriber).
+      # @!method unsubscribe(subscriber, now:)
+      #   Forgets a subscriber and announces the end of its subscriptions. O(matchers of the subscriber).
       #   @return [Boolean] false when it was already gone
 
       # Hands out what is pending, to at most so many subscribers.
@@ -94,6 +143,13 @@ module Hikyaku
       # @!method close(subscriber, reason)
       #   Marks a subscriber to be closed by the driver, which unsubscribes it.
 
+      # @!method disconnect(subject)
+      #   Marks all subscribers of a subject to be closed.
+      #   @return [Integer] how many
+
+      # @!method shutdown
+      #   Marks all subscribers to be closed, and announces no end any more.
+
       # @!method tick(now:)
       #   Files heartbeats and marks subscribers whose time is over.
 
@@ -106,11 +162,31 @@ module Hikyaku
       # @!method each_subscription(type: nil, pattern: nil)
       #   @yieldparam subscription [Subscription]
 
+      # @!method rekey
+      #   Makes event ids with another key from now on: those made before are unknown. For a process that was forked, in which the
+      #   same positions are to become other events.
+      #   @return [void]
+
       # @!method last_event_id
       #   @return [String, nil] id of the newest event; nil when there was none
 
+      # @!method matcher(type, pattern)
+      #   @return [Matcher, nil] the one that is in use, so that a pattern is compiled once however many use it
+
+      # @!method watched?(topic)
+      #   @return [Boolean] somebody subscribes to exactly this topic
+
+      # @!method subscriber_count
+      #   @return [Integer]
+
+      # @!method lag
+      #   @return [Array(Integer, Integer)] how many positions the slowest reader is behind what there is for it, and the 99th
+      #     percentile. O(subscribers).
+
       # @!method stats
-      #   @return [Hash{Symbol => Integer}] subscribers, subscriptions, feeds, publishes, deliveries, history_bytes, history_updates
+      #   @return [Hash{Symbol => Integer}] subscribers, subscriptions, feeds, publishes, deliveries, delivered_bytes, history_bytes,
+      #     history_updates; gaps and overruns, readers that were told or closed because the ring had passed them;
+      #     refused_total and refused_address, subscribers that were not admitted
     end
   end
 end

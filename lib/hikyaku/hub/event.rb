@@ -12,6 +12,8 @@ module Hikyaku
 
       # A comment: keeps proxies and clients from closing an idle stream.
       HEARTBEAT = ":\n\n".b.freeze
+      # A comment: tells a stream that may be changed that it has been sent what it asked for.
+      CAUGHT_UP = ": caught up\n\n".b.freeze
 
       module_function
 

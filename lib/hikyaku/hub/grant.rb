@@ -2,14 +2,16 @@
 
 module Hikyaku
   class Hub
-    # An authorisation decision as a value: what one subscriber listens to, what it may read, until when, and who it
-    # is. A grant is made once for given request values and shared by every subscriber with the same ones; a subscriber
+    # An authorisation decision as a value: what one subscriber listens to and may read, or what one publisher may publish,
+    # until when, and who it is. A grant is made once for given request values and shared by every subscriber with the same ones; a subscriber
     # holds the decision, not the request.
     class Grant
       # @return [Array<Matcher>] one for each subscription, without duplicates
       attr_reader :matchers
-      # @return [#subscribe?, nil] says which topics' private updates may be read; nil: none
-      attr_reader :reader
+      # @return [Array<Matcher>] the topics whose private updates may be read
+      attr_reader :reads
+      # @return [Array<Matcher>] the topics on which updates may be published
+      attr_reader :publishes
       # @return [Float, nil] seconds since 1970 at which the stream must end
       attr_reader :expires_at
       # @return [String, nil] who: the token's subject
@@ -22,10 +24,12 @@ module Hikyaku
       attr_reader :payloads
 
       # @param matchers [Array<Matcher>]
-      # @param reader [#subscribe?, nil] asked with a Topic
-      def initialize(matchers:, reader: nil, expires_at: nil, subject: nil, issuer: nil, issued_at: nil, payloads: [])
+      # @param reads [Array<Matcher>]
+      # @param publishes [Array<Matcher>]
+      def initialize(matchers: [], reads: [], publishes: [], expires_at: nil, subject: nil, issuer: nil, issued_at: nil, payloads: [])
         @matchers = matchers.uniq.freeze
-        @reader = reader
+        @reads = reads.frozen? ? reads : reads.dup.freeze
+        @publishes = publishes.frozen? ? publishes : publishes.dup.freeze
         @expires_at = expires_at
         @subject = subject
         @issuer = issuer
@@ -44,8 +48,8 @@ module Hikyaku
       # @return [Boolean]
       def admits?(record)
         return true unless record.private?
-        return false unless @reader
-        record.topics.any? { |topic| @reader.subscribe?(topic) }
+        return false if @reads.empty?
+        record.topics.any? { |topic| @reads.any? { |matcher| matcher.match?(topic) } }
       end
     end
   end

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "securerandom"
 require_relative "../error"
 
 module Hikyaku
@@ -7,12 +8,16 @@ module Hikyaku
     # Remembers the keys of publishes for a while, so that a repeated request gives the first one's id and publishes
     # nothing twice. Bounded in number; the oldest are forgotten first.
     class Idempotency
+      # @return [String] which nobody else has
+      attr_reader :name
+
       # @param limit [Integer] how many keys are remembered
       # @param seconds [Numeric] for how long
       def initialize(limit: 10_000, seconds: 86_400)
         @limit = limit
         @seconds = seconds
         @known = {}
+        @name = SecureRandom.alphanumeric(16).freeze
       end
 
       # @param key [Object] who and which: the publisher and its key

@@ -66,6 +66,16 @@ module Hikyaku
         end
       end
 
+      # The compiled pattern, for whoever runs it elsewhere: see docs/topic-program.md.
+      #
+      # @return [String, nil] binary: of a URL pattern its eight programs, of a URI Template its one, else nil
+      def program
+        case @test
+        when UrlPattern then @test.program
+        when UriTemplate then @test.program.bytes
+        end
+      end
+
       # @return [Boolean] same type and pattern
       def ==(other) = other.is_a?(Matcher) && @type == other.type && @pattern == other.pattern
       alias_method :eql?, :==

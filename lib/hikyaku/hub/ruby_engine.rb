@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../log"
+require_relative "admission"
 require_relative "engine"
 require_relative "event"
 require_relative "feed"
@@ -9,83 +10,95 @@ require_relative "record"
 require_relative "subscriber"
 require_relative "subscription"
 require_relative "topic_index"
+require_relative "ruby_engine/announcing"
+require_relative "ruby_engine/changing"
 require_relative "ruby_engine/delivery"
 require_relative "ruby_engine/gathering"
+require_relative "ruby_engine/keeping"
 require_relative "ruby_engine/timing"
 
 module Hikyaku
   class Hub
     # The engine in Ruby: the log, who listens to what, and who has got how far. How bytes are handed out is Delivery and
-    # Gathering; what time brings is Timing.
+    # Gathering; what time brings is Timing; who is told about subscriptions is Announcing; what outlives the process is Keeping;
+    # streams that are changed while they last are Changing.
     class RubyEngine
       include Engine
+      include Announcing
+      include Changing
       include Delivery
       include Gathering
+      include Keeping
       include Timing
 
+      # @param topics [Topics] of the hub
+      # @param documents [SubscriptionDocument, nil] of subscription events; nil: there are none
       # @param history [Integer] bytes of the log's ring
       # @param heartbeat [Numeric, nil] seconds of silence before a comment is sent; nil or 0: never
       # @param max_lifetime [Numeric, nil] seconds after which a stream is closed; nil or 0: never
       # @param gap_policy [#call, nil] asked with a matcher, says `:gap` or `:close` for a reader that the ring passed
-      # @param cipher [Log::PositionCipher]
+      # @param max_connections [Integer, nil] subscribers in total
+      # @param max_connections_per_address [Integer, nil] subscribers of one client address
+      # @param storage [Hash, nil] what keeps the log over a restart: see Storage#initialize, with the folder as `folder`
+      # @param cipher [Log::PositionCipher] of a log without storage
       # @param random [Random]
-      def initialize(history: 32 * 1024 * 1024, heartbeat: 15, max_lifetime: nil, gap_policy: nil,
-        cipher: Log::PositionCipher.new, random: Random.new)
+      # @raise [StorageFailed]
+      # @raise [Log::Journal::Locked, Log::Journal::Corrupt]
+      def initialize(topics:, documents: nil, history: 32 * 1024 * 1024, heartbeat: 15, max_lifetime: nil, gap_policy: nil,
+        max_connections: nil, max_connections_per_address: nil, storage: nil, cipher: Log::PositionCipher.new, random: Random.new)
+        @topics = topics
+        @documents = documents
+        @admission = Admission.new(total: max_connections, per_address: max_connections_per_address)
+        @shut_down = false
         @log = Log::Ring.new(capacity: history)
         @ids = Log::IdIndex.new
         @cipher = cipher
         @index = TopicIndex.new
         @feeds = {}
         @subscribers = {}.compare_by_identity
+        @capabilities = {}
         @ready = []
         @dirty = []
         @gap_policy = gap_policy
         @random = random
         start_timing(heartbeat, max_lifetime)
-        @subscription_count = @publishes = @deliveries = 0
+        @subscription_count = @publishes = @deliveries = @delivered_bytes = @gaps = @overruns = 0
         @feed = nil
         @place = 0
+        restore(storage, history) if storage
       end
 
       def publish(update, topics:, now:, type: nil)
-        position = @log.head + 1
-        id = update.id || @cipher.seal(position)
-        frame = Event.encode(id: id, data: update.data, type: type || update.type, retry_after: update.retry_after)
-        @log.append(Record.new(frame: frame, topics: topics, id: id, private: update.private?)) do |evicted, at|
-          @ids.remove(evicted.id, at)
-        end
-        @ids.add(id, position) if update.id
+        type ||= update.type
+        keep(update, topics, type) if @storage
+        position, id = add(update, topics: topics, type: type, private: update.private?)
         topics.each { |topic| @index.each_match(topic) { |feed| grow(feed, position) } }
         @publishes += 1
         id
       end
 
-      def subscribe(grant, now:, expires_in: nil, last_event_id: nil, address: nil)
+      def subscribe(grant, now:, expires_in: nil, last_event_id: nil, address: nil, changeable: false)
+        @admission.admit(address)
         subscriber = Subscriber.new(grant, address: address)
         subscriber.active_at = now
         subscriber.blocked = true
-        subscriber.subscriptions = grant.matchers.map do |matcher|
-          subscription = Subscription.new(subscriber, feed_for(matcher))
-          subscription.feed.link(subscription)
-          subscription
-        end
-        @subscription_count += subscriber.subscriptions.size
+        subscriber.subscriptions = grant.matchers.map { |matcher| link(subscriber, matcher) }
         @subscribers[subscriber] = true
         place(subscriber, last_event_id)
+        make_changeable(subscriber, last_event_id) if changeable
         time(subscriber, now, expires_in)
+        announce(subscriber.subscriptions, now, active: true)
         subscriber
       end
 
-      def unsubscribe(subscriber)
+      def unsubscribe(subscriber, now: subscriber.active_at)
         return false unless @subscribers.delete(subscriber)
+        @admission.release(subscriber.address)
+        @capabilities.delete(subscriber.capability) if subscriber.capability
         subscriber.closed = true
-        subscriber.subscriptions.each do |subscription|
-          feed = subscription.feed
-          feed.unlink(subscription)
-          drop(feed) if feed.subscriptions.empty?
-        end
-        @subscription_count -= subscriber.subscriptions.size
+        subscriber.subscriptions.each { |subscription| unlink(subscription) }
         cancel_timing(subscriber)
+        announce(subscriber.subscriptions, now, active: false)
         true
       end
 
@@ -138,6 +151,26 @@ module Hikyaku
         ready!(subscriber)
       end
 
+      # Marks all subscribers of a subject to be closed.
+      #
+      # @param subject [String]
+      # @return [Integer] how many
+      def disconnect(subject)
+        @subscribers.each_key.count do |subscriber|
+          next if subscriber.closing || subscriber.grant.subject != subject
+          close(subscriber, :disconnected)
+          true
+        end
+      end
+
+      # Marks all subscribers to be closed, and announces no end any more.
+      #
+      # @return [void]
+      def shutdown
+        @shut_down = true
+        @subscribers.each_key { |subscriber| close(subscriber, :shutdown) }
+      end
+
       def each_subscriber(&block) = @subscribers.each_key(&block)
 
       def each_subscription(type: nil, pattern: nil, &block)
@@ -150,15 +183,26 @@ module Hikyaku
 
       def last_event_id = @log[@log.head]&.id
 
+      def rekey
+        @cipher = Log::PositionCipher.new
+        @capabilities.clear
+      end
+
       # @return [Integer]
       def subscriber_count = @subscribers.size
 
       def stats
         {
           subscribers: @subscribers.size, subscriptions: @subscription_count, feeds: @feeds.size,
-          publishes: @publishes, deliveries: @deliveries,
-          history_bytes: @log.bytes, history_updates: @log.size
+          publishes: @publishes, deliveries: @deliveries, delivered_bytes: @delivered_bytes,
+          history_bytes: @log.bytes, history_updates: @log.size, gaps: @gaps, overruns: @overruns,
+          refused_total: @admission.refused_total, refused_address: @admission.refused_address
         }
+      end
+
+      def lag
+        behind = @subscribers.each_key.map { |subscriber| lag_of(subscriber) }.sort
+        behind.empty? ? [0, 0] : [behind.last, behind[(behind.size * 0.99).ceil - 1]]
       end
 
       # The matcher that is in use for this type and pattern, so that a pattern is compiled once however many use it.
@@ -168,11 +212,40 @@ module Hikyaku
 
       private
 
+      # @param update [Update, Storage::Entry]
+      # @return [Array(Integer, String)] position and id
+      def add(update, topics:, type:, private:)
+        position = @log.head + 1
+        id = update.id || @cipher.seal(position)
+        frame = Event.encode(id: id, data: update.data, type: type, retry_after: update.retry_after)
+        @log.append(Record.new(frame: frame, topics: topics, id: id, private: private)) { |evicted, at| @ids.remove(evicted.id, at) }
+        @ids.add(id, position) if update.id
+        [position, id]
+      end
+
+      # Events for it, not of the log: who has received all that is for it is not behind, whatever was published to others.
+      def lag_of(subscriber)
+        newest = subscriber.subscriptions.map { |subscription| subscription.feed.newest }.max
+        [newest - subscriber.cursor, 0].max
+      end
+
       def grow(feed, position)
         return unless feed.append(position)
         return if feed.dirty
         feed.dirty = true
         @dirty << feed
+      end
+
+      def link(subscriber, matcher)
+        @subscription_count += 1
+        Subscription.new(subscriber, feed_for(matcher)).tap { |subscription| subscription.feed.link(subscription) }
+      end
+
+      def unlink(subscription)
+        @subscription_count -= 1
+        feed = subscription.feed
+        feed.unlink(subscription)
+        drop(feed) if feed.subscriptions.empty?
       end
 
       def feed_for(matcher)
@@ -185,12 +258,10 @@ module Hikyaku
       end
 
       def place(subscriber, last_event_id)
-        subscriber.cursor, subscriber.last_event_id = resolve(last_event_id, subscriber.grant)
-        return unless subscriber.last_event_id == "earliest"
-        subscriber.began_at = subscriber.cursor
-        unless ["", "earliest"].include?(last_event_id)
-          subscriber.control = Gap.event(id: @cipher.seal(subscriber.cursor), after: last_event_id, reason: "unknown")
-        end
+        subscriber.began_at, subscriber.last_event_id = resolve(last_event_id, subscriber.grant)
+        subscriber.cursor = subscriber.began_at
+        return if subscriber.last_event_id != "earliest" || ["", "earliest"].include?(last_event_id)
+        subscriber.control = Gap.event(id: @cipher.seal(subscriber.cursor), after: last_event_id, reason: "unknown")
       end
 
       # The position of an event from which nothing has been lost since.

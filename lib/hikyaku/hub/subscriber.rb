@@ -7,22 +7,28 @@ module Hikyaku
     # One connection, as the engine sees it: a grant, a cursor into the log, and no queue.
     class Subscriber
       # @return [Grant]
-      attr_reader :grant
+      attr_accessor :grant
       # @return [String, nil] the client's address, for limits
       attr_reader :address
       # @return [Array<Subscription>]
       attr_reader :subscriptions
       # @return [Feed, nil] the only feed, when there is only one: the short way
       attr_reader :feed
-      # @return [String, nil] what `Mercure-Last-Event-ID` answers; nil when the request named no event
+      # @return [String, nil] what `Mercure-Last-Event-ID` answers; nil when the request named no event, or it is forgotten
       attr_accessor :last_event_id
 
       # @return [Integer] everything up to this position was sent, or is not for it
       attr_accessor :cursor
       # @return [Integer] bytes already sent of the event after the cursor
       attr_accessor :offset
-      # @return [Integer, nil] the cursor that it began with, if that was the oldest there was
+      # @return [Integer] the cursor that it began with
       attr_accessor :began_at
+      # @return [Past, nil] what it knows of before, once it was changed; not set at all in those that never were
+      attr_accessor :past
+      # @return [String, nil] what whoever changes it must know; not set in those that nobody may change
+      attr_accessor :capability
+      # @return [Boolean, nil] it is to be told when nothing is pending for it; not set in those that never are
+      attr_reader :catching_up
       # @return [String, nil] bytes for it alone (a heartbeat, a gap) that go out at the next event boundary
       attr_accessor :control
       # @return [Boolean] its socket is full
@@ -40,8 +46,8 @@ module Hikyaku
       attr_accessor :taken, :taken_to, :taken_count
       # The position of which `offset` bytes were sent, and its bytes where they are kept; the engine's own.
       attr_accessor :partial_at, :partial
-      # Where the timers have it; the engine's own.
-      attr_accessor :beat_slot, :deadline_slot, :deadline_reason
+      # Where the timers have it, and when its longest lifetime is over; the engine's own.
+      attr_accessor :beat_slot, :deadline_slot, :lifetime_at
 
       # The driver's own: whatever it needs to reach the client.
       # @return [Object, nil]
@@ -63,8 +69,9 @@ module Hikyaku
         @offset = 0
         @control = nil
         @blocked = @ready = @closed = false
-        @closing = @last_event_id = @began_at = @id = nil
-        @taken = @taken_to = @partial_at = @partial = @beat_slot = @deadline_slot = @deadline_reason = nil
+        @closing = @last_event_id = @id = nil
+        @began_at = 0
+        @taken = @taken_to = @partial_at = @partial = @beat_slot = @deadline_slot = @lifetime_at = nil
         @taken_count = 0
       end
 
@@ -77,8 +84,40 @@ module Hikyaku
       # @param subscriptions [Array<Subscription>]
       def subscriptions=(subscriptions)
         @subscriptions = subscriptions
-        @feed = subscriptions.first.feed if subscriptions.one?
-        settle
+        choose_way
+      end
+
+      def catching_up=(catching_up)
+        @catching_up = catching_up
+        choose_way
+      end
+
+      # Forgets what it has passed of its past, and takes the short way again if that does for it.
+      #
+      # @return [void]
+      def leave_past_behind
+        @past.pass(@cursor)
+        choose_way unless @feed
+      end
+
+      # @return [Boolean] it asked for all that is retained, and has got nothing of it yet
+      def before_oldest? = @cursor == @began_at && @last_event_id == "earliest"
+
+      # @return [Boolean] not everything that is selected behind its cursor is for it: it was changed
+      def restricted? = !@past.nil? && @past.restricts?(@cursor)
+
+      # @return [Integer] everything up to here was sent, or is about to be as the rest of an event, or is not for it
+      def position = (@offset > 0) ? leads_to : @cursor
+
+      # @return [Integer] where it stands when the rest of the event is sent of which it has a part
+      def leads_to = @past&.resumes_at || @partial_at
+
+      # Goes back to a position, behind the rest of the event of which it has a part.
+      #
+      # @param position [Integer]
+      # @return [void]
+      def go_back_to(position)
+        (@offset > 0) ? @past.resumes_at = position : @cursor = position
       end
 
       # Whether it has one feed and nothing of its own pending: no bytes, no part of an event, no end. Kept, not computed: this is
@@ -106,19 +145,35 @@ module Hikyaku
       # @return [Integer] from here on, the feeds together know what it receives; before, the log must be scanned
       def indexed_from
         return @feed.since - 1 if @feed
+        return @past.indexed_from(@subscriptions) if restricted?
         since = 0
         @subscriptions.each { |subscription| since = subscription.feed.since if subscription.feed.since > since }
         since - 1
       end
 
       # @param record [Record]
+      # @param position [Integer] of the record
       # @return [Boolean] one of its matchers selects it
-      def selects?(record) = @subscriptions.any? { |subscription| record.matched_by?(subscription.matcher) }
+      def selects?(record, position)
+        return @past.selects?(@subscriptions, record, position) if @past
+        @subscriptions.any? { |subscription| record.matched_by?(subscription.matcher) }
+      end
+
+      # @param record [Record]
+      # @param position [Integer] of the record
+      # @return [Boolean] it was sent before the stream went back
+      def had?(record, position) = !@past.nil? && @past.had?(record, position)
 
       # @return [String] without the token's claims
       def inspect = "#<#{self.class.name} cursor=#{@cursor} subscriptions=#{@subscriptions&.size}>"
 
       private
+
+      # The short way, unless it has more than one feed, or more to be seen to.
+      def choose_way
+        @feed = (@subscriptions.one? && !restricted? && !@catching_up) ? @subscriptions.first.feed : nil
+        settle
+      end
 
       def settle
         @idle = !@blocked && !@ready && !@closing && !@feed.nil?

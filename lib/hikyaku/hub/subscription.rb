@@ -10,6 +10,11 @@ module Hikyaku
       attr_reader :feed
       # @return [Integer] where it stands in the feed's list; the feed keeps it true
       attr_accessor :index
+      # What a stream that was changed also knows of each; not set in others, where both are Subscriber#began_at.
+      # @return [Integer] what is behind this position is for the stream
+      attr_accessor :from
+      # @return [Integer] what is behind this position, and not behind the cursor, was sent
+      attr_accessor :since
 
       def initialize(subscriber, feed)
         @subscriber = subscriber

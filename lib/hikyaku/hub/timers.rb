@@ -19,7 +19,7 @@ module Hikyaku
       # @param thing [Object]
       # @return [Integer] the slot, to cancel with
       def add(at, thing)
-        slot = (at / @granularity).floor
+        slot = slot_of(at)
         things = @slots[slot] ||= new_slot(slot)
         things[thing] = true
         slot
@@ -35,6 +35,10 @@ module Hikyaku
         @slots.delete(slot)
         @order.delete_at(@order.bsearch_index { |other| other >= slot })
       end
+
+      # @param at [Float] seconds
+      # @return [Integer] the slot that they lie in
+      def slot_of(at) = (at / @granularity).floor
 
       # @return [Float, nil] seconds at which the next slot begins
       def next_at = @order.empty? ? nil : @order.first * @granularity

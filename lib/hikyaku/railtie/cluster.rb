@@ -40,6 +40,12 @@ module Hikyaku
         end
       end
 
+      # @return [Boolean] whether this process is about to fork those that serve
+      def preloading?
+        options = (::Puma.cli_config if defined?(::Puma.cli_config))&.options
+        !options.nil? && options[:workers].to_i > 0 && !!options[:preload_app]
+      end
+
       # Without a backtrace: the sentence says all.
       def fail!(reason) = raise(ConfigError, reason, [])
 
@@ -53,7 +59,8 @@ module Hikyaku
         require "puma"
         require "puma/configuration"
         require "puma/launcher"
-        Refusal.reaction = -> { fail!(reason) }
+        # By then Puma's plugins have started.
+        Refusal.reaction = -> { fail!(reason) unless Companion::Folder.named }
         ::Puma::Cluster.prepend(Refusal)
       end
       private_class_method :fail!, :give_up, :guard

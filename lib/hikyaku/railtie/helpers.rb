@@ -35,10 +35,8 @@ module Hikyaku
       # The newest event, to be read before the data that the page shows: with it in the URL nothing is lost between the
       # two.
       #
-      # @return [String, nil] nil when the hub is in another process
-      def hikyaku_last_event_id
-        hub = Hikyaku.hub and (hub.last_event_id || "earliest")
-      end
+      # @return [String, nil] nil when the hub is in another process and does not answer
+      def hikyaku_last_event_id = Railtie.mount.newest
 
       # Tells clients of this resource where its updates come from, in a `Link` header.
       #

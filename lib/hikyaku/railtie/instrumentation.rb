@@ -6,6 +6,7 @@ module Hikyaku
     #
     #     publish.hikyaku       topics, private, type, bytes, id
     #     disconnect.hikyaku    subject, revoke, count
+    #     streams.hikyaku       granted, refused, subject  (a page asked for its Turbo Streams; see Turbo::Door)
     #     request.hikyaku       method, path, status       (a request to the hub, when it is answered; see Mount)
     module Instrumentation
       # See {Hikyaku.publish}.

@@ -25,6 +25,16 @@ module Hikyaku
       subscribe_log_level :disconnect, :debug
 
       # @return [void]
+      def streams(event)
+        debug do
+          granted, refused, subject = event.payload.values_at(:granted, :refused, :subject)
+          refusals = refused.map { |reason, count| ", #{count} #{reason}" }.join
+          "  #{color("Hikyaku", CYAN, bold: true)} #{granted} streams granted to #{subject}#{refusals} (#{event.duration.round(1)}ms)"
+        end
+      end
+      subscribe_log_level :streams, :debug
+
+      # @return [void]
       def request(event)
         debug { "  #{color("Hikyaku", CYAN, bold: true)} #{event.payload.values_at(:method, :path, :status).join(" ")} (#{event.duration.round(1)}ms)" }
       end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "rack/utils"
+require_relative "../web/change"
 require_relative "../web/metadata"
 require_relative "../web/problem"
 
@@ -11,8 +12,8 @@ module Hikyaku
     #
     # @api private
     class Mount
-      SCATTERED = "the server has several processes, and a hub lives in one: run it beside the application " \
-        "(bin/rails hikyaku:hub) and set config.hikyaku.hub to its address, or serve with one process (Puma: workers 0)"
+      SCATTERED = "the server has several processes, and a hub lives in one: let Puma run it beside them (plugin :hikyaku in " \
+        "config/puma.rb), or run it elsewhere (bin/rails hikyaku:hub) and set config.hikyaku.hub to its address"
       private_constant :SCATTERED
 
       # @return [Settings]
@@ -31,6 +32,8 @@ module Hikyaku
       def settle
         settings.config
         settings.connect if settings.remote?
+        # A page without a token follows nothing: better known now.
+        Web::TokenMaker.for(settings.config, role: :subscriber) if settings.turbo.on?
       end
 
       # Called when the application is served. With the route drawn, this process holds the hub.
@@ -38,15 +41,26 @@ module Hikyaku
       # @raise [ConfigError] the server is about to have several processes
       # @return [void]
       def open
-        return if settings.remote? || !settings.routed? || ::Rails.env.test?
+        return if settings.remote? || settings.beside? || !settings.routed? || ::Rails.env.test?
         Cluster.refuse(SCATTERED)
         hold
+      end
+
+      # The newest event, as somebody knows it who may read nothing private: who begins after it misses nothing.
+      #
+      # @return [String, nil] "earliest" where nothing was published yet; nil where nobody knows
+      def newest
+        hub = Hikyaku.hub
+        return hub.resolve("", Hub::Grant.new(matchers: [hub.matcher("exact", "/")])) if hub
+        (@newest ||= settings.newest)&.call
+      rescue Companion::Absent
+        nil
       end
 
       # @param env [Hash] a Rack environment
       # @return [Array(Integer, Hash, #each)] a Rack response
       def call(env)
-        payload = {method: env["REQUEST_METHOD"], path: path_of(env)}
+        payload = {method: env["REQUEST_METHOD"], path: Web::Change.loggable(path_of(env))}
         ActiveSupport::Notifications.instrument("request.hikyaku", payload) do
           answer(env).tap { |status, *| payload[:status] = status }
         end
@@ -74,7 +88,7 @@ module Hikyaku
 
       # @param env [Hash] a Rack environment
       # @return [Boolean] whether a hub of this process could not be the only one
-      def scattered?(env) = !!env["rack.multiprocess"] && !settings.remote?
+      def scattered?(env) = !!env["rack.multiprocess"] && !settings.remote? && !settings.beside?
 
       # @return [String] where the metadata is, in this application
       def metadata_path = metadata.path
@@ -84,6 +98,8 @@ module Hikyaku
 
       private
 
+      def relay = @relay ||= Relay.new
+
       def metadata = @metadata ||= Web::Metadata.new(settings.config)
 
       def prefixes = @prefixes ||= [settings.config.path, metadata.path]
@@ -92,6 +108,7 @@ module Hikyaku
 
       def answer(env)
         return elsewhere(env) if settings.remote?
+        return relay.call(env) if settings.beside?
         return problem(503, SCATTERED) if scattered?(env)
         (Hikyaku.web || hold).call(env)
       end
@@ -114,9 +131,8 @@ module Hikyaku
       end
 
       def warn_of_name
-        return unless settings.nameless?
-        ::Rails.logger&.warn("Hikyaku: nobody said under which URL clients find the hub; it takes itself for " \
-          "#{settings.config.hub_url}: set config.hikyaku.resource_identifier")
+        doubt = settings.doubt
+        ::Rails.logger&.warn("Hikyaku: #{doubt}") if doubt
       end
 
       # RFC 9110 section 15.4.8: 307 keeps the method, and the body with it.

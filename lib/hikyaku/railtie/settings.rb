@@ -2,6 +2,10 @@
 
 require_relative "../config"
 require_relative "../publisher/endpoint"
+require_relative "../presence"
+require_relative "../presence/inquiry"
+require_relative "../turbo"
+require_relative "newest"
 
 module Hikyaku
   class Railtie < ::Rails::Railtie
@@ -14,14 +18,16 @@ module Hikyaku
     #     path                             /.well-known/mercure, below relative_url_root
     #     cookie_name                      the protocol's, or one without __Secure- for plain HTTP on a developer's machine
     #
+    # Beside them are settings of the application and not of the hub: where the hub is, and those of Turbo::Settings.
+    #
     # @api private
     class Settings
-      # Not a setting of the hub, but of the application: where the hub is.
       HUB = :hub
+      OUTBOX = :outbox
       KEYS = %i[publisher_key subscriber_key].freeze
       SALT = "hikyaku access tokens"
       COOKIE = "mercure_access_token"
-      private_constant :HUB, :KEYS, :SALT, :COOKIE
+      private_constant :HUB, :OUTBOX, :KEYS, :SALT, :COOKIE
 
       # @param app [::Rails::Application]
       def initialize(app)
@@ -33,17 +39,51 @@ module Hikyaku
       # @raise [ConfigError] a setting that does not exist, or does not fit
       def config = @config || @lock.synchronize { @config ||= build }
 
+      # @return [Turbo::Settings]
+      # @raise [ConfigError]
+      def turbo = @turbo ||= Turbo::Settings.new(@app.config.hikyaku.to_h.symbolize_keys.slice(*Turbo::Settings::NAMES))
+
+      # @return [String] the path in URLs that browsers use at which pages ask for their tokens
+      def streams_path = "#{root}#{turbo.path}"
+
+      # @return [Presence::Settings]
+      # @raise [ConfigError]
+      def presence = @presence ||= Presence::Settings.new(given.slice(*Presence::Settings::NAMES))
+
+      # @return [String] the path in URLs that browsers use at which pages ask who is here
+      def presence_path = "#{root}#{presence.path}"
+
+      # @return [Boolean, Hash, nil] see OutboxGlue
+      def outbox = given[OUTBOX]
+
       # @return [String, nil] the hub in another process that this application publishes to
       def hub = hub_options[:url]
 
       # @return [Boolean] whether the hub is in another process
       def remote? = !hub.nil?
 
+      # @return [Boolean] whether Puma runs the hub beside its workers
+      def beside? = !remote? && !Companion::Folder.named.nil? && !::Rails.env.test?
+
       # @return [Publisher] to the hub in another process
       def connect
         rest = hub_options.except(:url)
         signing = {key: config.publisher_key, issuer: config.issuer, alg: config.publisher_alg || config.alg} unless rest[:token]
         Hikyaku.connect(hub, **signing, audience: config.resource_identifier, **rest)
+      end
+
+      # @return [Newest, nil] what asks the hub, if that is in another process
+      # @raise [Companion::Absent] the hub beside Puma is not there yet
+      def newest
+        options = remote? ? hub_options.slice(:url, :ca_file, :insecure) : beside_options
+        Newest.new(options[:url], config, **options.except(:url), logger: ::Rails.logger) if options
+      end
+
+      # @return [Presence::Inquiry, nil] what asks the hub, if that is in another process
+      # @raise [Companion::Absent] the hub beside Puma is not there yet
+      def inquiry
+        options = remote? ? hub_options.slice(:url, :ca_file, :insecure) : beside_options
+        Presence::Inquiry.new(options[:url], config, **options.except(:url)) if options
       end
 
       # @return [String, nil] the URL under which browsers find the hub; nil when nobody has said it, so that it is the
@@ -61,8 +101,11 @@ module Hikyaku
       # @return [String] the hub's path in this application's routes: without `relative_url_root`
       def route_path = config.path.delete_prefix(root)
 
-      # @return [Boolean] whether it is not known under which URL clients find the hub, though it should be
-      def nameless? = !::Rails.env.local? && !remote? && given[:resource_identifier].nil? && default_host.nil?
+      # @return [String, nil] what is wrong when it is not known under which URL clients find the hub, though it should be
+      def doubt
+        return if ::Rails.env.local? || remote? || given[:resource_identifier] || default_host
+        "nobody said under which URL clients find the hub; it takes itself for #{config.hub_url}: set config.hikyaku.resource_identifier"
+      end
 
       # @return [Hash] see ActionDispatch::HostAuthorization
       def host_authorization = @app.config.host_authorization
@@ -98,8 +141,14 @@ module Hikyaku
         end
       end
 
+      def beside_options
+        folder = Companion::Folder.named if beside?
+        {url: "unix:#{folder.socket}:#{folder.about[:path]}"} if folder
+      end
+
       def build
-        settings = {path: "#{root}#{Publisher::Endpoint::DEFAULT_PATH}"}.merge(given.except(HUB))
+        settings = {path: "#{root}#{Publisher::Endpoint::DEFAULT_PATH}"}.merge(given.except(HUB, OUTBOX, *Turbo::Settings::NAMES, *Presence::Settings::NAMES))
+        settings[:subscriptions] = true if presence.on? && !settings.key?(:subscriptions)
         settings = keys(settings).merge(settings)
         settings[:resource_identifier] ||= remote? ? endpoint.audience : "#{origin}#{settings[:path]}"
         settings[:cookie_name] ||= COOKIE if ::Rails.env.local? && !settings[:resource_identifier].start_with?("https:")

@@ -4,6 +4,8 @@ require "json"
 require "puma"
 require "puma/server"
 require "rack/utils"
+require_relative "../http/parser"
+require_relative "dated"
 require_relative "puma_log"
 
 module Hikyaku
@@ -25,7 +27,8 @@ module Hikyaku
         400 => "the request is not understood",
         413 => "the request is larger than the hub takes",
         501 => "the request's method or transfer coding is not known here",
-        503 => "the hub is stopping"
+        503 => "the hub is stopping",
+        505 => "the version is neither HTTP/1.0 nor HTTP/1.1"
       }.freeze
       DETAILS_OTHER = "the hub made a mistake; its log says more"
       # Bytes and seconds that a client which is told 413 may go on sending: without, closing the socket would take
@@ -49,16 +52,24 @@ module Hikyaku
         listener.sockets.each { |socket| adopt(socket) }
       end
 
-      # A connection, with two things that Puma's has not.
+      # A connection, with some things that Puma's has not.
       class Client < Puma::Client
         # Seconds for which a thread that has answered a request waits for the next one of the connection. A publisher that
         # waits for each answer has it sent by then; to give the connection back to Puma's reactor and to get it again
         # wakes three threads, which costs more than the request.
         NEXT_REQUEST_SECONDS = 0.002
-        private_constant :NEXT_REQUEST_SECONDS
+        VERSIONS = %w[HTTP/1.0 HTTP/1.1].freeze
+        AUTHORITY = %r{\A[A-Za-z][A-Za-z0-9+.-]*://([^/?#]+)}
+        private_constant :NEXT_REQUEST_SECONDS, :VERSIONS, :AUTHORITY
 
         # @return [Puma::ThreadPool] where others may be waiting for a thread
         attr_writer :pool
+
+        # Puma 8.0.2 gives a connection to its reactor, and empties the connection's buffer afterwards: when another thread is
+        # answering by then, the beginning of that answer is gone. The buffer of a thread is nobody else's.
+        #
+        # @return [Puma::IOBuffer] in which an answer is gathered
+        def io_buffer = Thread.current[:hikyaku_answer] ||= Puma::IOBuffer.new
 
         # Only while another thread is free: nobody waits for one that waits.
         #
@@ -69,15 +80,52 @@ module Hikyaku
           super
         end
 
+        # A chunk's size may be a number that Ruby cannot read so many bytes at once.
+        #
+        # @return [Boolean] a whole request is there
+        def try_to_finish
+          super
+        rescue RangeError
+          refuse(400, "the size of a chunk")
+        end
+
         private
 
-        # A request that says both how long its body is and that it is chunked is refused: two readers may take two
-        # different things for the next request (RFC 9112, section 6.1).
         def setup_body
-          return super unless env.key?("HTTP_TRANSFER_ENCODING") && env.key?("CONTENT_LENGTH")
-          @error_status_code = 400
+          check_version
+          check_target
+          check_framing
+          super
+        end
+
+        # RFC 9112, section 2.3.
+        def check_version
+          refuse(505, "the version") unless VERSIONS.include?(env["SERVER_PROTOCOL"])
+        end
+
+        # RFC 9112, section 3.2: one Host, of good syntax; that of an absolute target goes before it.
+        def check_target
+          host = env["HTTP_HOST"]
+          refuse(400, "a target with a fragment") if env.key?("FRAGMENT")
+          refuse(400, "the field Host") if host ? !(host.empty? || HTTP::Parser::Target.authority?(host)) : env["SERVER_PROTOCOL"] == "HTTP/1.1"
+          authority = env["REQUEST_URI"].to_s[AUTHORITY, 1]
+          env["HTTP_HOST"] = authority if authority
+        end
+
+        # A request that says both how long its body is and that it is chunked is refused: two readers may take two
+        # different things for the next request (RFC 9112, section 6.1). So is one that says it to a version that has no
+        # chunks, or that has other codings.
+        def check_framing
+          coding = env["HTTP_TRANSFER_ENCODING"] or return
+          refuse(400, "Content-Length beside Transfer-Encoding") if env.key?("CONTENT_LENGTH")
+          refuse(400, "Transfer-Encoding in HTTP/1.0") if env["SERVER_PROTOCOL"] == "HTTP/1.0"
+          refuse(501, "transfer codings other than chunked") if coding.include?(",")
+        end
+
+        def refuse(status, what)
+          @error_status_code = status
           env["HTTP_CONNECTION"] = "close"
-          raise Puma::HttpParserError, "Content-Length beside Transfer-Encoding"
+          raise Puma::HttpParserError, what
         end
       end
       private_constant :Client
@@ -113,7 +161,7 @@ module Hikyaku
       # RFC 9457.
       def problem(status)
         body = JSON.generate(type: "about:blank", title: Rack::Utils::HTTP_STATUS_CODES[status], status: status, detail: DETAILS.fetch(status, DETAILS_OTHER))
-        [status, {"content-type" => "application/problem+json", "cache-control" => "no-store"}, [body]]
+        [status, {"content-type" => "application/problem+json", "cache-control" => "no-store", "date" => Dated.now}, [body]]
       end
 
       # Puma has a text of its own for 413.

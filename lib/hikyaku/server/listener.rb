@@ -24,9 +24,13 @@ module Hikyaku
       attr_reader :sockets
 
       # @param address [Config::Address]
+      # @param mode [Integer] of the file of a Unix socket
+      # @param flag [String] that says where to listen, for messages
       # @raise [CannotListen]
-      def initialize(address)
+      def initialize(address, mode: UNIX_MODE, flag: "--listen")
         @address = address
+        @mode = mode
+        @flag = flag
         @sockets = []
         address.unix? ? listen_unix : listen_tcp
       rescue SystemCallError, SocketError => error
@@ -100,7 +104,7 @@ module Hikyaku
 
       def listen_unix
         make_way
-        mask = File.umask(0o777 & ~UNIX_MODE)
+        mask = File.umask(0o777 & ~@mode)
         server = UNIXServer.new(address.path)
         server.listen(Socket::SOMAXCONN)
         @identity = identity
@@ -128,7 +132,7 @@ module Hikyaku
 
       def reason(error)
         case error
-        when Errno::EADDRINUSE then "another process listens there; stop it or choose another with --listen"
+        when Errno::EADDRINUSE then "another process listens there; stop it or choose another with #{@flag}"
         when Errno::EACCES, Errno::EPERM then "permission denied#{"; ports below 1024 need a privilege" if address.port.to_i.between?(1, 1023)}"
         when Errno::EADDRNOTAVAIL then "this machine does not have that address"
         when SocketError then "the host name is not known"

@@ -1,37 +1,19 @@
 # frozen_string_literal: true
 
+require_relative "error_stream"
+
 module Hikyaku
   class Server
     # What Puma has to say, as lines of the hub's log. Puma's own writer would print paths with their query, in which 0.x
     # clients send tokens.
     class PumaLog
-      # What the Rack environment has as `rack.errors`.
-      class Errors
-        # @param logger [Logger]
-        def initialize(logger)
-          @logger = logger
-        end
-
-        # @return [void]
-        def puts(*lines) = lines.flatten.each { |line| @logger.error(line.to_s.chomp) }
-
-        # @return [Integer] bytes
-        def write(*texts)
-          puts(*texts)
-          texts.sum { |text| text.to_s.bytesize }
-        end
-
-        # @return [self]
-        def flush = self
-      end
-
-      # @return [Errors]
+      # @return [ErrorStream]
       attr_reader :stderr
 
       # @param logger [Logger]
       def initialize(logger)
         @logger = logger
-        @stderr = Errors.new(logger)
+        @stderr = ErrorStream.new(logger)
       end
 
       # @return [void]

@@ -1,8 +1,11 @@
 # frozen_string_literal: true
 
+require_relative "../web/change"
+
 module Hikyaku
   class Server
-    # One line for each request, at the level debug: method, path without its query, status, time until the answer began.
+    # One line for each request, at the level debug: method, path without its query and what it may hold of secrets, status, time
+    # until the answer began.
     class RequestLog
       # @param app [#call]
       # @param logger [Logger]
@@ -16,7 +19,7 @@ module Hikyaku
       def call(env)
         began = now
         response = @app.call(env)
-        @logger.debug { "#{env["REQUEST_METHOD"]} #{env["PATH_INFO"]} #{response[0]} #{((now - began) * 1000).round(1)} ms" }
+        @logger.debug { "#{env["REQUEST_METHOD"]} #{Web::Change.loggable(env["PATH_INFO"])} #{response[0]} #{((now - began) * 1000).round(1)} ms" }
         response
       end
 

@@ -56,12 +56,31 @@ module Hikyaku
         limits = DEFAULT_LIMITS.merge(limits.compact)
         @clock = clock
         @verdicts = ROLES.to_h { |role| [role, Verdicts.new(max_bytes: limits.fetch(:max_verdict_bytes))] }.freeze
+        @on_change = -> {}
         source = KeySource.new(fetch: http, logger: logger, on_change: -> { forget })
         trusted = issuers.map { |issuer| TrustedIssuer.load(issuer, source) }
         @rules = Rules.new(issuers: trusted, plain: plain(trusted), resource_identifier: resource_identifier || hub_url,
           hub_url: hub_url, legacy: legacy, limits: limits)
         @remote = trusted.flat_map(&:remote).freeze
       end
+
+      # Calls a block whenever keys have changed, so that earlier verdicts are void.
+      #
+      # @return [void]
+      def on_change(&block)
+        @on_change = block
+      end
+
+      # Fetches key sets again that have become stale, in the background: for whoever answers without asking for verdicts.
+      #
+      # @return [void]
+      def refresh
+        now = @clock.call
+        @remote.each { |keys| keys.refresh_if_stale(now) }
+      end
+
+      # @return [Boolean] whether keys come from URLs and may change
+      def remote? = @remote.any?
 
       # What a token permits.
       #
@@ -72,7 +91,7 @@ module Hikyaku
       #   token. It is a {KeysUnavailable} when the fault is not the token's.
       def access(token, role)
         now = @clock.call
-        @remote.each { |keys| keys.refresh_if_stale(now) } unless @remote.empty?
+        refresh unless @remote.empty?
         verdicts = @verdicts.fetch(role)
         access = verdicts[token]
         return access if access&.current?(now)
@@ -82,6 +101,20 @@ module Hikyaku
         access = verification(token, role, now).access
         verdicts.store(token, access, epoch)
         access
+      end
+
+      # What a valid token says, all of it: for who understands claims that are not Mercure's. Costs a full validation.
+      #
+      # @param token [String]
+      # @param role [Symbol] :publisher or :subscriber: whose key must have signed it
+      # @return [Hash{String => Object}] frozen
+      # @raise [InvalidToken] as `access`
+      def claims(token, role)
+        now = @clock.call
+        refresh unless @remote.empty?
+        verification = verification(token, role, now)
+        verification.access
+        verification.claims
       end
 
       # What the hub thinks of a token, for people who look for the reason of a refusal. Any text will do. Costs a full
@@ -109,7 +142,10 @@ module Hikyaku
 
       def verification(token, role, now) = Verification.new(token, role: role, rules: @rules, now: now)
 
-      def forget = @verdicts.each_value(&:clear)
+      def forget
+        @verdicts.each_value(&:clear)
+        @on_change.call
+      end
 
       # The issuer of the settings publisher_key and subscriber_key: the one without an identifier, or else the first,
       # where the configuration puts it.

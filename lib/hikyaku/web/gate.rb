@@ -48,6 +48,14 @@ module Hikyaku
         missing! unless anonymous
       end
 
+      # @param role [Symbol] :publisher or :subscriber
+      # @param error [InvalidToken]
+      # @raise [Problem] 401
+      def invalid!(role, error)
+        @logger&.info { "refused a #{role}'s token: #{error.message}" }
+        raise Problem.new(401, "the access token is not valid", code: "invalid_token")
+      end
+
       # @raise [Problem] 403
       def forbidden!(detail)
         raise Problem.new(403, detail, code: "insufficient_scope")
@@ -66,8 +74,7 @@ module Hikyaku
         raise InvalidToken, "tokens of this subject that are so old are revoked" if @hub.revoked?(access.subject, access.issued_at)
         access
       rescue InvalidToken => error
-        @logger&.info { "refused a #{role}'s token: #{error.message}" }
-        raise Problem.new(401, "the access token is not valid", code: "invalid_token")
+        invalid!(role, error)
       end
 
       def missing!

@@ -12,8 +12,8 @@ module Hikyaku
     class Origins
       SAFE_METHODS = %w[GET HEAD OPTIONS QUERY].freeze
       ALLOW_METHODS = "GET, HEAD, QUERY, POST, DELETE"
-      ALLOW_HEADERS = "authorization, last-event-id, cache-control, content-type, idempotency-key"
-      EXPOSE_HEADERS = "link, mercure-last-event-id, last-event-id, www-authenticate, retry-after"
+      ALLOW_HEADERS = "authorization, last-event-id, cache-control, content-type, idempotency-key, hikyaku-stream"
+      EXPOSE_HEADERS = "link, mercure-last-event-id, last-event-id, www-authenticate, retry-after, hikyaku-stream"
       # Two hours: the longest that a browser keeps a preflight answer.
       MAX_AGE = "7200"
       ANY = "*"

@@ -15,17 +15,21 @@ module Hikyaku
       attr_reader :status
       # @return [String, nil] `invalid_request`, `invalid_token`, `insufficient_scope` (RFC 6750)
       attr_reader :code
+      # @return [String, nil] what it is counted as, where neither status nor code say it
+      attr_reader :reason
       # @return [Hash{String => String}]
       attr_reader :headers
 
       # @param status [Integer]
       # @param detail [String] one sentence for whoever sent the request
       # @param code [String, nil]
+      # @param reason [String, nil]
       # @param headers [Hash{String => String}]
-      def initialize(status, detail, code: nil, headers: {})
+      def initialize(status, detail, code: nil, reason: nil, headers: {})
         super(detail)
         @status = status
         @code = code
+        @reason = reason
         @headers = headers
       end
 

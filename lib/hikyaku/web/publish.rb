@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-require "securerandom"
 require_relative "problem"
+require_relative "../hub/grant"
 require_relative "../hub/update"
 
 module Hikyaku
@@ -11,7 +11,8 @@ module Hikyaku
     # Mercure draft-08, sections "Publication" and "Publishers".
     class Publish
       IDEMPOTENCY_KEY_BYTES = 255
-      private_constant :IDEMPOTENCY_KEY_BYTES
+      HEADERS = {"content-type" => "text/plain; charset=utf-8", "cache-control" => "no-store"}.freeze
+      private_constant :IDEMPOTENCY_KEY_BYTES, :HEADERS
 
       # @param hub [Hub]
       # @param gate [Gate]
@@ -20,8 +21,6 @@ module Hikyaku
         @hub = hub
         @gate = gate
         @config = config
-        @memory = SecureRandom.alphanumeric(16).freeze
-        @headers = {"content-type" => "text/plain; charset=utf-8", "cache-control" => "no-store", "hikyaku-idempotency" => @memory}.freeze
       end
 
       # @param request [Request]
@@ -32,7 +31,8 @@ module Hikyaku
         update = update_of(request.form(limit: @config.max_request_bytes))
         permit(access, update)
         id = @hub.publish(update, idempotency_key: idempotency_key(request, access))
-        [200, @headers.merge("content-length" => id.bytesize.to_s), [id]]
+        request.granted { grant_of(access) }
+        [200, HEADERS.merge("hikyaku-idempotency" => @hub.memory, "content-length" => id.bytesize.to_s), [id]]
       rescue LimitExceeded => error
         raise Problem.new(413, error.message)
       rescue InvalidTopic, InvalidUpdate => error
@@ -81,11 +81,16 @@ module Hikyaku
         raise Problem.new(403, "the token does not grant publishing to every topic of the update", code: "insufficient_scope")
       end
 
+      def grant_of(access)
+        Hub::Grant.new(publishes: access.publish_matchers, expires_at: access.expires_at, subject: access.subject,
+          issuer: access.issuer, issued_at: access.issued_at)
+      end
+
       # The keys are remembered in this process. Each answer names its memory; a client that repeats a request in doubt sends the
       # name along, and is told when the memory that could have recognised it is gone.
       def remember!(request)
         named = request.header("HTTP_HIKYAKU_IDEMPOTENCY")
-        return if named.nil? || named == @memory
+        return if named.nil? || named == @hub.memory
         raise Problem.new(412, "the hub was restarted since, so it cannot tell whether this was published before")
       end
 

@@ -7,7 +7,12 @@ require_relative "problem"
 module Hikyaku
   class Web
     # What the hub reads of a request: the values that decide, and nothing else.
+    #
+    # A server that answers like requests by itself puts the key GRANT into the environment, and finds there what was
+    # granted: a decision that holds for every request with the same values, those of Last-Event-ID aside.
     class Request
+      # Where a server asks for the grant behind an answer.
+      GRANT = "hikyaku.grant"
       FORM = %r{\Aapplication/x-www-form-urlencoded\s*(;|\z)}i
       private_constant :FORM
 
@@ -69,6 +74,14 @@ module Hikyaku
       # @param name [String] as CGI writes it: `HTTP_ORIGIN`
       # @return [String, nil]
       def header(name) = @env[name]
+
+      # Hands the grant behind the answer to a server that asks for it.
+      #
+      # @param grant [Hub::Grant, nil] or a block that makes it
+      # @return [void]
+      def granted(grant = nil)
+        @env[GRANT] = grant || yield if @env.key?(GRANT)
+      end
 
       # The client's address: what the nearest proxies that are trusted say of it. A Unix socket has none.
       #

@@ -10,6 +10,10 @@ module Hikyaku
     # Where that is the raw socket, the reactor takes it and the call returns at once, so that no thread of the server is
     # held. Where it is not (TLS in Puma, HTTP/2, another server's own object), the call pumps until the stream ends.
     class Stream
+      # Whose stream it is: for a server that hands subscribers to the engine by itself, and then neither calls nor closes.
+      # @return [Hub::Subscriber]
+      attr_reader :subscriber
+
       # @param hub [Hub]
       # @param reactor [Reactor]
       # @param subscriber [Hub::Subscriber]
@@ -31,6 +35,10 @@ module Hikyaku
         else
           Pump.new(stream, @reactor, @subscriber).run
         end
+      rescue Exception # standard:disable Lint/RescueException
+        # There is no descriptor left, say, or the server has given the request up: nobody else would know of it.
+        @hub.unsubscribe(@subscriber)
+        raise
       end
 
       # The server is done with the response. The stream is not, once it was called.

@@ -1,9 +1,8 @@
 # frozen_string_literal: true
 
-require_relative "grants"
 require_relative "problem"
 require_relative "stream"
-require_relative "../hub/grant"
+require_relative "wishes"
 
 module Hikyaku
   class Web
@@ -17,108 +16,64 @@ module Hikyaku
         "cache-control" => "no-store, no-transform",
         "x-accel-buffering" => "no"
       }.freeze
-      TYPES = {"match" => "exact", "match_exact" => "exact", "match_urlpattern" => "urlpattern"}.freeze
-      RESERVED = "match"
-      # Names under which 0.x clients send the last event id.
-      LEGACY_CURSORS = %w[lastEventID Last-Event-ID].freeze
-      private_constant :HEADERS, :TYPES, :RESERVED, :LEGACY_CURSORS
+      # The content of an answer to HEAD, of a length that servers do not know: no array, for which they would say 0.
+      NOTHING = [].each.freeze
+      CLOSING = {"connection" => "close"}.freeze
+      LOOPBACK = /\A(?:127\.\d{1,3}\.\d{1,3}\.\d{1,3}|::1)\z/
+      # The header with which a client asks for a stream that it can change, and gets what that takes: see Change.
+      CHANGEABLE = "HTTP_HIKYAKU_STREAM"
+      private_constant :HEADERS, :NOTHING, :CLOSING, :LOOPBACK, :CHANGEABLE
 
       # @param hub [Hub]
       # @param reactor [Reactor]
       # @param gate [Gate]
+      # @param wishes [Wishes]
       # @param config [Config]
-      def initialize(hub, reactor, gate, config)
+      def initialize(hub, reactor, gate, wishes, config)
         @hub = hub
         @reactor = reactor
         @gate = gate
+        @wishes = wishes
         @config = config
-        @grants = Grants.new
+        @counts_loopback = config.counts_loopback?
       end
-
-      # @return [Grants] the decisions that are remembered
-      attr_reader :grants
 
       # @param request [Request]
       # @return [Array(Integer, Hash, Stream)]
       # @raise [Problem]
       def call(request)
         raise Problem.new(503, "the hub is stopping", headers: {"retry-after" => "1"}) if @hub.stopped?
-        query = request.query
         body = (request.method == "QUERY" && request.body?) ? request.form(limit: @config.max_request_bytes) : []
-        access = @gate.subscriber(request)
-        grant = grant_for(query + body, access)
-        cursor = cursor_of(request, query, body)
-        headers = HEADERS
-        headers = headers.merge("connection" => "close") if request.env["SERVER_PROTOCOL"]&.start_with?("HTTP/1")
-        return [200, headers.merge(cursor_headers(cursor && @hub.resolve(cursor, grant))), []] if request.method == "HEAD"
-        subscriber = @hub.subscribe(grant, last_event_id: cursor, address: request.address)
-        stream = Stream.new(@hub, @reactor, subscriber, owned: request.env.key?("puma.socket"))
-        [200, headers.merge(cursor_headers(subscriber.last_event_id)), stream]
+        grant, cursor = @wishes.read(request, body)
+        return [200, HEADERS.merge(@wishes.headers(cursor && @hub.resolve(cursor, grant))), NOTHING] if request.method == "HEAD"
+        stream_to(request, grant, cursor)
       rescue TooManyConnections => error
-        raise Problem.new(429, error.message, headers: {"retry-after" => (1 + @hub.reconnection_delay / 1000).to_s})
-      rescue InvalidMatcher, InvalidTopic, LimitExceeded => error
-        raise Problem.new(400, error.message)
+        raise Problem.new(429, error.message, headers: {"retry-after" => (1 + @hub.reconnection_delay / 1000).to_s, **closing(request)})
+      rescue InvalidToken => error
+        @gate.invalid!(:subscriber, error)
       end
 
       private
 
-      def grant_for(parameters, access)
-        deciding = parameters.select { |name, _| reserved?(name) || name == "topic" }
-        @grants.fetch(access, deciding) { decide(deciding, access) }
+      # Whose connection is not kept: a stream ends with it, and who is one too many is not to hold another's place.
+      def closing(request) = request.env["SERVER_PROTOCOL"].to_s.start_with?("HTTP/1") ? CLOSING : {}
+
+      def stream_to(request, grant, cursor)
+        changeable = request.header(CHANGEABLE) == "1"
+        subscriber = @hub.subscribe(grant, last_event_id: cursor, address: counted(request.address), changeable: changeable)
+        request.granted(grant)
+        stream = Stream.new(@hub, @reactor, subscriber, owned: request.env.key?("puma.socket"))
+        headers = HEADERS.merge(closing(request), @wishes.headers(subscriber.last_event_id))
+        capability = changeable && @hub.capability(subscriber)
+        headers["hikyaku-stream"] = capability if capability
+        response = [200, headers, stream]
+      ensure
+        # A server may interrupt whoever takes too long.
+        @hub.unsubscribe(subscriber) if subscriber && !response
       end
 
-      def decide(parameters, access)
-        matchers = matchers_of(parameters)
-        raise Problem.new(400, missing_matcher) if matchers.empty?
-        return Hub::Grant.new(matchers: matchers) unless access
-        Hub::Grant.new(
-          matchers: matchers, reader: access, expires_at: access.expires_at, subject: access.subject, issuer: access.issuer,
-          payloads: matchers.uniq.map { |matcher| access.payload(@hub.topics[matcher.pattern]) }
-        )
-      end
-
-      def matchers_of(parameters)
-        found = parameters.filter_map do |name, value|
-          if reserved?(name)
-            type = TYPES[name] or raise InvalidMatcher, "#{printable(name)} is not a matcher this hub knows: use match, match_exact or match_urlpattern"
-            [type, value]
-          elsif name == "topic" && @config.legacy
-            ["uri_template", value]
-          end
-        end
-        if found.size > @config.max_matchers
-          raise LimitExceeded, "there are #{found.size} matchers, more than the #{@config.max_matchers} that are allowed"
-        end
-        found.uniq.map { |type, pattern| @hub.matcher(type, pattern, max_bytes: @config.max_pattern_bytes) }
-      end
-
-      # ASCII letters in any case; the rest of the name may be anything, even what is not UTF-8.
-      def reserved?(name) = name.byteslice(0, RESERVED.bytesize).casecmp(RESERVED) == 0
-
-      def missing_matcher
-        @config.legacy ? "no topic is asked for: send match, match_urlpattern or topic" : "no topic is asked for: send match or match_urlpattern"
-      end
-
-      # The header beats the query component, which beats the body. Nil when no cursor was sent at all; a client that sent
-      # an empty one is answered like any other.
-      def cursor_of(request, query, body)
-        names = @config.legacy ? ["last_event_id", *LEGACY_CURSORS] : ["last_event_id"]
-        sent = [request.header("HTTP_LAST_EVENT_ID")]
-        [query, body].each do |parameters|
-          names.each { |name| sent << parameters.assoc(name)&.last }
-        end
-        sent.compact!
-        cursor = sent.find { |value| !value.empty? } || sent.first
-        cursor&.dup&.force_encoding(Encoding::UTF_8)
-      end
-
-      def cursor_headers(id)
-        return {} unless id
-        return {"mercure-last-event-id" => id} unless @config.legacy
-        {"mercure-last-event-id" => id, "last-event-id" => id}
-      end
-
-      def printable(name) = name.dup.scrub("?")[0, 64].inspect
+      # The address by which a subscriber is counted, if any.
+      def counted(address) = (@counts_loopback || !LOOPBACK.match?(address.to_s)) ? address : nil
     end
   end
 end

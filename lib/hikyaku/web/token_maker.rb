@@ -95,13 +95,15 @@ module Hikyaku
       # @param publish [Array<String, Hash>] topics that may be published to: a topic, `*`, or {"match" =>, "match_type" =>}
       # @param subscribe [Array<String, Hash>] topics whose private updates may be received
       # @param payload [Hash, nil] shown to others beside the subscriber's subscriptions
+      # @param broker [Hash{Symbol => Array<String>}, nil] what the bearer may do with queues of the broker: patterns by :send,
+      #   :receive and :manage (docs/protocol.md, section 11)
       # @param expires_in [Numeric] seconds
       # @param legacy [Boolean] a token of Mercure 0.x, with the claim `mercure`
       # @param subject [String, nil] `sub`; a random one unless told
       # @param client_id [String, nil] the issuer unless told
       # @param key_id [String, nil] `kid`
       # @return [String] the token
-      def call(publish: [], subscribe: [], payload: nil, expires_in: 3600, legacy: false, subject: nil, client_id: nil, key_id: nil)
+      def call(publish: [], subscribe: [], payload: nil, broker: nil, expires_in: 3600, legacy: false, subject: nil, client_id: nil, key_id: nil)
         now = @clock.call.to_i
         times = {iat: now, exp: now + expires_in.to_i}
         claims =
@@ -110,8 +112,8 @@ module Hikyaku
           else
             {
               iss: @issuer, aud: @audience, sub: subject || random_urn, client_id: client_id || @issuer, **times, jti: random_urn,
-              authorization_details: details(publish, subscribe, payload)
-            }
+              authorization_details: details(publish, subscribe, payload), hikyaku: broker
+            }.compact
           end
         JWT.encode(claims, @key, @alg, {typ: legacy ? "JWT" : "at+jwt", kid: key_id}.compact)
       end

@@ -61,6 +61,7 @@ module Hikyaku
         def wrote(subscriber, bytes, now:)
           taken = subscriber.taken
           subscriber.taken = nil
+          @delivered_bytes += bytes
           subscriber.active_at = now if bytes > 0
           if bytes < taken.bytesize
             subscriber.blocked = true
@@ -70,6 +71,7 @@ module Hikyaku
             if subscriber.offset > 0
               subscriber.offset = 0
               subscriber.partial = nil
+              subscriber.past.resumes_at = nil if subscriber.past
             end
             @deliveries += subscriber.taken_count
             ready!(subscriber) if subscriber.control
@@ -124,6 +126,7 @@ module Hikyaku
           end
           @place = place
           @deliveries += whole * batch.count
+          @delivered_bytes += whole * size
           left
         end
 

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../event"
 require_relative "../gap"
 
 module Hikyaku
@@ -31,16 +32,17 @@ module Hikyaku
         def take_rest(subscriber)
           frame = subscriber.partial || @log[subscriber.partial_at]&.frame
           unless frame
-            close(subscriber, :overrun)
+            overrun(subscriber)
             return
           end
           ready!(subscriber)
           subscriber.taken_count = 1
-          subscriber.taken_to = subscriber.partial_at
+          subscriber.taken_to = subscriber.leads_to
           subscriber.taken = frame.byteslice(subscriber.offset, frame.bytesize)
         end
 
         def gather(subscriber, max_bytes)
+          subscriber.leave_past_behind if subscriber.past
           @budget = SCAN_BUDGET
           bytes = nil
           count = 0
@@ -57,7 +59,8 @@ module Hikyaku
             count += 1
             to = position
           end
-          ready!(subscriber) if position || @reached < @log.head
+          pending = position || @reached < @log.head
+          ready!(subscriber) if pending || subscriber.catching_up
           to = @reached unless position
           if bytes
             subscriber.taken_to = to
@@ -65,7 +68,14 @@ module Hikyaku
             return subscriber.taken = bytes
           end
           subscriber.cursor = to
-          nil
+          take_word(subscriber) if subscriber.catching_up && !pending
+        end
+
+        # Nothing is left of what it asked for.
+        def take_word(subscriber)
+          subscriber.catching_up = false
+          subscriber.taken_to = nil
+          subscriber.taken = subscriber.control = Event::CAUGHT_UP
         end
 
         # The next position after the cursor that the subscriber receives. When there is none, or the budget is used up,
@@ -77,12 +87,12 @@ module Hikyaku
             return stop_at(cursor) if (@budget -= 1) < 0
             cursor += 1
             record = @log[cursor] or next
-            return cursor if subscriber.selects?(record) && grant.admits?(record)
+            return cursor if subscriber.selects?(record, cursor) && grant.admits?(record) && !subscriber.had?(record, cursor)
           end
           while (position = nearest(subscriber, cursor))
             return stop_at(cursor) if (@budget -= 1) < 0
             record = @log[position]
-            return position if record && grant.admits?(record)
+            return position if record && grant.admits?(record) && !subscriber.had?(record, position)
             cursor = position
           end
           stop_at(@log.head)
@@ -94,6 +104,7 @@ module Hikyaku
         end
 
         def nearest(subscriber, cursor)
+          return subscriber.past.nearest(subscriber.subscriptions, cursor) if subscriber.restricted?
           best = nil
           subscriber.subscriptions.each do |subscription|
             position = subscription.feed.next_after(cursor)
@@ -135,17 +146,17 @@ module Hikyaku
         def overrun!(subscriber)
           oldest = @log.first
           return false if subscriber.cursor >= oldest - 1
-          lost = subscriber.subscriptions.select { |subscription| lost?(subscription.feed, subscriber.cursor, oldest) }
-          return false if lost.empty?
-          matchers = lost.map(&:matcher)
-          if subscriber.cursor == subscriber.began_at
-            subscriber.cursor = subscriber.began_at = oldest - 1
+          lost = subscriber.subscriptions.select { |subscription| lost?(subscription, oldest) }
+          if lost.empty?
+            subscriber.cursor = subscriber.began_at = oldest - 1 if subscriber.before_oldest?
             return false
           end
+          matchers = lost.map(&:matcher)
           if @gap_policy && matchers.any? { |matcher| @gap_policy.call(matcher) == :close }
-            close(subscriber, :overrun)
+            overrun(subscriber)
             return true
           end
+          @gaps += 1
           id = @cipher.seal(oldest - 1)
           gap = Gap.event(id: id, after: @cipher.seal(subscriber.cursor), reason: "overrun", matchers: matchers)
           # Behind what is pending: that may be the rest of something of which a part was written.
@@ -154,7 +165,20 @@ module Hikyaku
           false
         end
 
-        def lost?(feed, cursor, oldest)
+        def overrun(subscriber)
+          @overruns += 1
+          close(subscriber, :overrun)
+        end
+
+        # Who has got nothing yet of all that is retained misses nothing that begins with it.
+        def lost?(subscription, oldest)
+          feed, subscriber = subscription.feed, subscription.subscriber
+          cursor = subscriber.cursor
+          if subscription.from && subscription.from > cursor
+            cursor = subscription.from
+          elsif subscriber.before_oldest?
+            return false
+          end
           return true unless feed.covers?(cursor)
           position = feed.next_after(cursor)
           !position.nil? && position < oldest

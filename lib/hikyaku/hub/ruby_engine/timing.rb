@@ -17,9 +17,11 @@ module Hikyaku
         private_constant :EXPIRY_MARGIN, :BEAT_SLOT, :DEADLINE_SLOT
 
         def tick(now:)
+          forget_the_old if @storage
           @deadlines.expire(now) do |subscriber|
+            lifetime = subscriber.lifetime_at
+            close(subscriber, (lifetime && @deadlines.slot_of(lifetime) <= subscriber.deadline_slot) ? :lifetime : :expired)
             subscriber.deadline_slot = nil
-            close(subscriber, subscriber.deadline_reason)
           end
           @beats.expire(now) do |subscriber|
             silent_at = subscriber.active_at + @heartbeat
@@ -44,16 +46,15 @@ module Hikyaku
 
         def time(subscriber, now, expires_in)
           subscriber.beat_slot = @beats.add(now + @heartbeat + BEAT_SLOT, subscriber) if @heartbeat
-          deadline = now + expires_in - EXPIRY_MARGIN if expires_in
-          subscriber.deadline_reason = :expired if deadline
-          if @max_lifetime
-            lifetime = now + @max_lifetime * (1 - @random.rand(0.1))
-            if deadline.nil? || lifetime < deadline
-              deadline = lifetime
-              subscriber.deadline_reason = :lifetime
-            end
-          end
-          subscriber.deadline_slot = @deadlines.add(deadline, subscriber) if deadline
+          subscriber.lifetime_at = now + @max_lifetime * (1 - @random.rand(0.1)) if @max_lifetime
+          set_deadline(subscriber, now, expires_in)
+        end
+
+        # When its grant ends, or its longest lifetime.
+        def set_deadline(subscriber, now, expires_in)
+          @deadlines.cancel(subscriber.deadline_slot, subscriber)
+          deadline = [expires_in && now + expires_in - EXPIRY_MARGIN, subscriber.lifetime_at].compact.min
+          subscriber.deadline_slot = deadline && @deadlines.add(deadline, subscriber)
         end
 
         def cancel_timing(subscriber)

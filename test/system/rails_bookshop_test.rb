@@ -5,8 +5,8 @@ require "support/availability"
 require "support/browser"
 require "support/rails_server"
 
-# The example application in a real browser.
-class RailsExampleTest < Minitest::Test
+# The example without Turbo in a real browser.
+class RailsBookshopTest < Minitest::Test
   class << self
     def browser = @browser ||= TestBrowser.new
     def folder = @folder ||= RailsServer::Folder.new

@@ -1,0 +1,140 @@
+// Types of hikyaku.js.
+
+/** One event, as it came. */
+export interface HikyakuEvent {
+  /** "" where the hub gave none. */
+  id: string;
+  type: string;
+  data: string;
+  /** Whether the event has an id of its own, and not that of one before. */
+  identified: boolean;
+}
+
+/**
+ * - `connected`: the stream is open; what was missed may still be coming
+ * - `caught-up`: what was missed has come
+ * - `reconnecting`: the connection is lost, and will be made again by itself
+ * - `gap`: something may be missing that the hub does not have any more; the page should be loaded anew
+ * - `refused`: nothing will come
+ */
+export type State = "connected" | "caught-up" | "reconnecting" | "gap" | "refused";
+
+export interface StateDetail {
+  /** Of `reconnecting`: a sentence. Of `gap`: "unknown", "overrun" or "oversize". Of `refused`: "expired", "invalid", "forbidden", "unauthorized", "not_found" or "rejected". */
+  reason?: string;
+  /** The HTTP status that is the reason. */
+  status?: number | null;
+  /** Of `reconnecting`: milliseconds until the next attempt. */
+  pause?: number;
+  /** Of `gap`: the last event before it. */
+  lastEventId?: string;
+}
+
+export interface Handlers {
+  onmessage?(event: HikyakuEvent): void;
+  onstate?(state: State, detail: StateDetail): void;
+  /** The place from which the stream can be taken up has changed: by an event, or because time went by. */
+  oncursor?(cursor: string): void;
+}
+
+/** A stream that the page wants, until it is closed. */
+export class Stream {
+  private constructor();
+  readonly state: State | null;
+  readonly closed: boolean;
+  /** From here the stream can be taken up again. */
+  readonly lastEventId: string | null;
+  close(): void;
+}
+
+export interface StreamOptions extends Handlers {
+  /** The id of the event at which the page was rendered: what came after it is delivered first. */
+  cursor?: string | null;
+}
+
+/** The streams behind a door. */
+export interface Source {
+  /** The absolute URL of the door. */
+  readonly door: string;
+  stream(signedName: string, options?: StreamOptions): Stream;
+}
+
+export interface SubscribeOptions extends Handlers {
+  /** Topics. */
+  match?: string | string[];
+  /** URL patterns. */
+  matchUrlPattern?: string | string[];
+  /** An access token; a function is asked for another one before it expires. Without one: the hub's cookie, or none. */
+  token?: string | null | (() => string | Promise<string>);
+  /** The event after which to begin. */
+  lastEventId?: string | null;
+  /** Send cookies to a hub of another origin. */
+  withCredentials?: boolean;
+}
+
+export interface Configuration {
+  /** The address of hikyaku.js where it is part of a bundle; false for no shared worker. */
+  worker?: string | URL | false;
+}
+
+export const Hikyaku: {
+  /** @param options.door where signed names are exchanged for a token; "/hikyaku/streams" */
+  connect(options?: {door?: string | URL}): Source;
+  /**
+   * Topics of a Mercure hub.
+   * @throws TypeError neither match nor matchUrlPattern is given
+   */
+  subscribe(hub: string | URL, options: SubscribeOptions): Stream;
+  /** To be called before the first stream. */
+  configure(options: Configuration): void;
+  /** Who holds the connection: a worker for all tabs, one of the tabs for all, or each page for itself. */
+  readonly sharing: "worker" | "tabs" | "page" | null;
+};
+
+/** `<hikyaku-stream-source signed-stream-name cursor src>` */
+export interface HikyakuStreamSourceElement extends HTMLElement {
+  readonly state: State | null;
+}
+
+/** Dispatched by the element, bubbling and cancelable. */
+export interface HikyakuElementEvents {
+  "hikyaku:connected": CustomEvent<StateDetail>;
+  "hikyaku:caught-up": CustomEvent<StateDetail>;
+  "hikyaku:reconnecting": CustomEvent<StateDetail>;
+  /** preventDefault(): the page is not refreshed. */
+  "hikyaku:gap": CustomEvent<StateDetail>;
+  /** preventDefault(): the page is not refreshed, where the name has expired. */
+  "hikyaku:refused": CustomEvent<StateDetail>;
+  /** preventDefault(): the event is not rendered. */
+  "hikyaku:event": CustomEvent<Pick<HikyakuEvent, "id" | "type" | "data">>;
+}
+
+declare global {
+  interface HTMLElementTagNameMap {
+    "hikyaku-stream-source": HikyakuStreamSourceElement;
+  }
+  interface HTMLElementEventMap extends HikyakuElementEvents {}
+  interface DocumentEventMap extends HikyakuElementEvents {}
+}
+
+// ---- the parts, for whoever needs one of them alone, and for tests
+
+export interface ParserHandlers {
+  onevent?(event: HikyakuEvent): void;
+  /** An id without data. */
+  onmark?(id: string): void;
+  oncomment?(): void;
+  onretry?(milliseconds: number): void;
+  /** An event was larger than it may be, and is left out. */
+  onoversize?(id: string): void;
+}
+
+/** Parses an event stream (HTML standard, "Server-sent events"). */
+export class EventParser {
+  constructor(handlers: ParserHandlers, options?: {limit?: number});
+  push(bytes: Uint8Array): void;
+}
+
+export function pauseAfter(failures: number, options?: {retry?: number | null; retryAfter?: number; random?: () => number}): number;
+
+export const LIMITS: Readonly<Record<string, number>>;

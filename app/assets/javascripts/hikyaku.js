@@ -1,0 +1,2168 @@
+// Hikyaku in the browser: one connection for all tabs, and nothing lost or repeated. No dependencies, nothing to build.
+//
+//     import {Hikyaku} from "hikyaku";
+//
+//     Hikyaku.connect({door: "/hikyaku/streams"}).stream(signedName, {cursor, onmessage: (event) => show(event.data)});
+//     Hikyaku.subscribe("/.well-known/mercure", {match: ["/books/1"], onmessage: (event) => show(event.data)});
+//     <hikyaku-stream-source signed-stream-name="…" cursor="…" src="/hikyaku/streams"></hikyaku-stream-source>
+//
+// This file is the page's module and also the shared worker's, which it starts from its own address. From the network to
+// the page:
+//
+//     EventParser   bytes → events (HTML standard, "Server-sent events")
+//     Connection    one response
+//     Trunk         one connection that is made again, and carries the topics of many readers, in order, once
+//     Doorway       what one door grants: a token for up to 100 streams, and the trunks that use it
+//     Exchange      the readers of all tabs; lives in the shared worker, or in one of the tabs
+//     Link          between a tab and the exchange:  WorkerLink, LeaderLink (no shared workers here), OwnLink (no locks either)
+//     Tab           the streams of a page, which it asks the exchange for, and again when that is gone
+//     Stream        what the page holds in its hand
+//
+// A cursor is the id of an event: everything up to it is in the page. Ids have no order that a browser could see, so
+// that nothing here compares two: what comes after a cursor, the hub says, or the order in which a trunk received events.
+
+export const LIMITS = Object.freeze({
+  eventLength: 16 * 1024 * 1024, // characters of one event
+  idLine: 2_000, // characters of a line that are kept of an event that is longer
+  ids: 10_000, // that a trunk remembers, against repeats
+  history: 1_000, // events that a trunk keeps for readers that come later
+  historyLength: 1024 * 1024, // the same in characters
+  names: 100, // streams of one token, and matchers of one connection
+  namesLength: 60_000, // characters of the names that a door is asked for at once
+  nameLength: 4_096,
+  queryLength: 7_500, // characters of a subscription's URL, which servers bound
+  trunks: 3, // of one doorway, while readers that cannot be placed elsewhere catch up
+  unread: 1_000, // messages that a tab may leave unread
+  unreadLength: 4 * 1024 * 1024, // the same in characters
+});
+
+const SECOND = 1_000;
+const TIMES = Object.freeze({
+  gather: 20, // readers that come together are one request
+  answer: 30 * SECOND, // in which the hub and the door answer
+  retry: SECOND, // before a connection is made again, unless the hub says otherwise
+  longestRetry: 30 * SECOND,
+  longestRetryAfter: 600 * SECOND,
+  silence: 60 * SECOND, // without a byte: the connection is dead; hubs send a comment earlier
+  longestSilence: 900 * SECOND,
+  doubt: 20 * SECOND, // without a byte, and then a reason to doubt the connection
+  drained: 20 * SECOND, // after which nothing is on its way any more, where no comment has proved it before
+  impatience: 3 * SECOND, // the same, where readers wait for a place
+  quiet: 300, // without a byte after what was missed: caught up
+  longestCatchUp: 5 * SECOND,
+  linger: 1_500, // that a topic is carried on without readers: pages come and go
+  merge: 250, // between attempts to do with one connection
+  tick: 5 * SECOND,
+  mark: 5 * SECOND, // between news of the cursor for tabs
+  ping: 25 * SECOND,
+  pong: 10 * SECOND,
+  tabGone: 180 * SECOND, // browsers let hidden tabs speak once a minute
+});
+
+// What the network and the clock are; tests have others.
+const WORLD = {
+  fetch: (...all) => globalThis.fetch(...all),
+  now: () => Date.now(),
+  random: () => Math.random(),
+  setTimeout: (...all) => globalThis.setTimeout(...all),
+  clearTimeout: (timer) => globalThis.clearTimeout(timer),
+  warn: (text) => console.warn(`hikyaku: ${text}`),
+  base: globalThis.location?.href,
+};
+
+// ---- the event stream ------------------------------------------------------------------------------------------------
+
+// Parses an event stream as its bytes arrive, in pieces cut anywhere (HTML standard, section 9.2.6).
+//
+// onevent({id, type, data, identified})   identified: the event has an id of its own
+// onmark(id)      an id without data           oncomment()
+// onretry(ms)                                  onoversize(id)   an event was larger than it may be, and is left out
+export class EventParser {
+  #decoder = new TextDecoder(); // takes a byte order mark away, and waits for the rest of a character
+  #handlers;
+  #limit;
+  #line = "";
+  #lineSize = 0;
+  #afterReturn = false;
+  #size = 0; // of the lines of an event
+  #cut = false;
+  #data = [];
+  #type = "";
+  #id = null;
+  #lastEventId = "";
+
+  constructor(handlers, {limit = LIMITS.eventLength} = {}) {
+    this.#handlers = handlers;
+    this.#limit = limit;
+  }
+
+  push(bytes) {
+    const text = this.#decoder.decode(bytes, {stream: true});
+    if (text === "") return;
+    // The pair CR LF was cut in two: the line has ended already.
+    let start = this.#afterReturn && text[0] === "\n" ? 1 : 0;
+    const ends = /\r\n?|\n/g;
+    ends.lastIndex = start;
+    for (let end = ends.exec(text); end; end = ends.exec(text)) {
+      this.#hold(text.slice(start, end.index));
+      this.#read();
+      start = ends.lastIndex;
+    }
+    this.#afterReturn = text.endsWith("\r");
+    this.#hold(text.slice(start));
+  }
+
+  // Of what is too large, lines are kept that may be an id.
+  #hold(text) {
+    this.#lineSize += text.length;
+    if (this.#size + this.#lineSize <= this.#limit) return void (this.#line += text);
+    this.#line = (this.#line + text.slice(0, LIMITS.idLine)).slice(0, LIMITS.idLine);
+    if (this.#line.startsWith(":")) return;
+    this.#cut = true;
+    this.#data = [];
+  }
+
+  #read() {
+    const [line, whole] = [this.#line, this.#line.length === this.#lineSize];
+    if (line.startsWith(":")) this.#handlers.oncomment?.();
+    else this.#size += this.#lineSize;
+    this.#line = "";
+    this.#lineSize = 0;
+    if (line === "") this.#dispatch();
+    else if (whole) this.#field(line);
+  }
+
+  #field(line) {
+    const colon = line.indexOf(":");
+    const name = colon < 0 ? line : line.slice(0, colon);
+    const value = colon < 0 ? "" : line.slice(line[colon + 1] === " " ? colon + 2 : colon + 1);
+    if (name === "data") this.#cut || this.#data.push(value);
+    else if (name === "event") this.#type = value;
+    else if (name === "id" && !value.includes("\0")) this.#id = value;
+    else if (name === "retry" && /^[0-9]+$/.test(value)) this.#handlers.onretry?.(Number(value));
+  }
+
+  #dispatch() {
+    const identified = this.#id !== null;
+    if (identified) this.#lastEventId = this.#id;
+    const id = this.#lastEventId;
+    const [data, type, cut] = [this.#data, this.#type || "message", this.#cut];
+    this.#data = [];
+    this.#type = "";
+    this.#id = null;
+    this.#size = 0;
+    this.#cut = false;
+    if (cut) this.#handlers.onoversize?.(id);
+    else if (data.length > 0) this.#handlers.onevent?.({id, type, data: data.join("\n"), identified});
+    else if (identified) this.#handlers.onmark?.(id);
+  }
+}
+
+// ---- small tools -----------------------------------------------------------------------------------------------------
+
+// Where a loop waits until it is poked, or until a time has come. A poke that comes before is not lost.
+class Sleeper {
+  #world;
+  #poked = false;
+  #wake = null;
+
+  constructor(world) {
+    this.#world = world;
+  }
+
+  poke() {
+    this.#poked = true;
+    this.#wake?.();
+  }
+
+  async until(time = Infinity) {
+    const wait = Math.min(time - this.#world.now(), 600 * SECOND);
+    if (!this.#poked && wait > 0) {
+      await new Promise((resolve) => {
+        const timer = this.#world.setTimeout(resolve, wait);
+        this.#wake = () => {
+          this.#world.clearTimeout(timer);
+          resolve();
+        };
+      });
+    }
+    this.#wake = null;
+    this.#poked = false;
+  }
+}
+
+// Milliseconds until the next attempt: never less than the server told, longer after each failure, and different for
+// everybody, so that those who lost their hub together do not come back together.
+export function pauseAfter(failures, {retry = null, retryAfter = 0, random = Math.random} = {}) {
+  const grown = Math.min((retry ?? TIMES.retry) * 1.7 ** Math.max(0, failures - 1), Math.max(TIMES.longestRetry, retry ?? 0));
+  const wait = retry === null ? grown * (0.5 + random()) : grown * (1 + random() / 2);
+  return Math.max(wait, Math.min(retryAfter, TIMES.longestRetryAfter) * (1 + random() / 5));
+}
+
+// RFC 9110 section 10.2.3: seconds, or a date.
+function retryAfterOf(response, world) {
+  const value = response.headers.get("retry-after") ?? "";
+  if (/^\d+$/.test(value)) return Number(value) * SECOND;
+  return Math.max(0, Date.parse(value) - (Date.parse(response.headers.get("date") ?? "") || world.now())) || 0;
+}
+
+// What the token says of itself: nothing here depends on its being true.
+function claimsOf(token) {
+  try {
+    const bytes = Uint8Array.from(atob(token.split(".")[1].replace(/-/g, "+").replace(/_/g, "/")), (each) => each.charCodeAt(0));
+    return Object(JSON.parse(new TextDecoder().decode(bytes)));
+  } catch {
+    return {};
+  }
+}
+
+function authorization(grant) {
+  return grant.token ? {Authorization: `Bearer ${grant.token}`} : {};
+}
+
+function parsed(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+// With a limit of time, since a request may wait for ever for a place among the browser's connections.
+async function fetchWithin(world, url, init, abort = new AbortController()) {
+  const timer = world.setTimeout(() => abort.abort(), TIMES.answer);
+  try {
+    return await world.fetch(url, {cache: "no-store", ...init, signal: abort.signal});
+  } finally {
+    world.clearTimeout(timer);
+  }
+}
+
+// ---- one response ----------------------------------------------------------------------------------------------------
+
+// Handlers are those of EventParser, and onend(reason).
+class Connection {
+  #world;
+  #abort = new AbortController();
+  #body = null;
+  #comments = 0;
+  capability = null; // who knows it may change the stream
+  resumed = null; // where the hub says that the stream begins
+  at = null; // the last byte
+  commentAt = -Infinity; // the last comment that proves that everything before it has arrived
+
+  constructor(world) {
+    this.#world = world;
+  }
+
+  // Resolves to nothing when the stream is open, else to {status, retryAfter}; rejects when nobody answers.
+  async open(url, init) {
+    const response = await fetchWithin(this.#world, url, init, this.#abort);
+    const type = response.headers.get("content-type") ?? "";
+    if (response.status !== 200 || !type.startsWith("text/event-stream") || !response.body) {
+      const retryAfter = retryAfterOf(response, this.#world);
+      this.close();
+      return {status: response.status === 200 ? 502 : response.status, retryAfter};
+    }
+    this.capability = response.headers.get("hikyaku-stream");
+    this.resumed = response.headers.get("mercure-last-event-id");
+    this.at = this.#world.now();
+    this.#body = response.body;
+  }
+
+  async read(handlers) {
+    const parser = new EventParser({
+      ...handlers,
+      // The first one greets, and comes before what was missed.
+      oncomment: () => {
+        if (++this.#comments > 1) this.commentAt = this.#world.now();
+        handlers.oncomment?.();
+      },
+    });
+    let reason = "the hub ended the stream";
+    try {
+      const reader = this.#body.getReader();
+      for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
+        this.at = this.#world.now();
+        parser.push(piece.value);
+      }
+    } catch {
+      reason = "the connection was lost";
+    }
+    this.close();
+    handlers.onend(reason);
+  }
+
+  // Whether the hub has been heard to speak when it has nothing to say.
+  get beats() {
+    return this.#comments > 1;
+  }
+
+  close() {
+    this.#abort.abort();
+  }
+}
+
+// ---- one connection that is made again -------------------------------------------------------------------------------
+
+// What a trunk knows of one of its topics.
+//
+// base       the cursor from which its events came; null: from when it was added
+// joined     the hub has said that the stream carries it
+// settled    the stream's cursor is right for it, too. Not so when it was added with a cursor, for which the hub went back, until
+//            it has caught up
+// from       the number in the history from which on no event that was sent before it was added can be
+class Topic {
+  readers = new Set();
+  whole = true; // all events since `base` are in the history
+  lastId = null;
+  lastAt = -Infinity;
+  emptySince = null;
+
+  constructor(key, {base, joined, settled, from = Infinity, at}) {
+    Object.assign(this, {key, base, joined, settled, from, at});
+  }
+}
+
+// The newest events of a trunk, in the order of its stream.
+class History {
+  #entries = [];
+  #length = 0;
+  next = 0;
+
+  add(topic, event) {
+    this.#entries.push({topic, event, settled: topic.settled, number: this.next++});
+    this.#length += event.data.length;
+    while (this.#entries.length > LIMITS.history || this.#length > LIMITS.historyLength) {
+      const oldest = this.#entries.shift();
+      oldest.topic.whole = false;
+      this.#length -= oldest.event.data.length;
+    }
+  }
+
+  // The events of a topic after a cursor, or null where it isn't certain which these are.
+  after(topic, cursor) {
+    if (cursor === topic.lastId) return [];
+    let index = this.#entries.length - 1;
+    while (index >= 0 && !this.#tells(this.#entries[index], topic, cursor)) index -= 1;
+    if (index < 0 && !(topic.whole && cursor === topic.base)) return null;
+    return this.#entries.slice(index + 1).filter((entry) => entry.topic === topic).map((entry) => entry.event);
+  }
+
+  #tells(entry, topic, cursor) {
+    if (entry.event.id !== cursor) return false;
+    return entry.topic === topic || (entry.settled && topic.settled && entry.number >= topic.from);
+  }
+}
+
+// A connection to the hub: made again from its last event when it is lost, and changed while it is open, by
+// POST {hub}/streams/{capability} or, where the hub has no such thing, by a second one that is made before the first is broken.
+//
+//     waiting ──► connecting ──► open ──► closed: nobody reads, or another trunk carries its readers
+//        ▲            │            │
+//        └────────────┴────────────┘
+//
+// Topics that have not settled when the connection breaks are taken off, and added once more for each reader from where it is.
+export class Trunk {
+  #world;
+  #doorway;
+  #sleeper;
+  #connection = null;
+  #topics = new Map(); // what the stream carries, by key
+  #newcomers = new Set(); // readers of topics that it is to carry
+  #guests = new Set(); // keys that it is to carry for the readers of another trunk
+  #leaving = new Map(); // keys of topics taken off, of which events may still be on their way, and since when
+  #history = new History();
+  #seen = new Map(); // ids of events, and the topic that they came for
+  #cursor = null; // of the settled topics
+  #cursorAt = 0; // the number in the history that comes after it
+  #offered = null; // a cursor that is right as soon as everything has arrived that was sent before
+  #grant = null; // with which the connection was made or changed last
+  #failures = 0;
+  #retry = null; // as the hub has told
+  #triedAt = 0;
+  #tryAt = 0;
+  #openedAt = Infinity;
+  #doubtful = false; // the connection is to be made anew
+  #silence = TIMES.silence;
+  #plain = false; // does not ask for a stream that can be changed
+  #gapTold = false;
+  #emptySince;
+  #quietTimer = null;
+  #catchUpUntil = 0;
+  closed = false;
+
+  constructor(world, doorway) {
+    this.#world = world;
+    this.#doorway = doorway;
+    this.#sleeper = new Sleeper(world);
+    this.#emptySince = world.now();
+    this.#run();
+  }
+
+  get open() {
+    return this.#connection !== null;
+  }
+
+  get cursor() {
+    return this.#cursor;
+  }
+
+  get empty() {
+    return this.#newcomers.size === 0 && this.#readers().length === 0;
+  }
+
+  // One that the stream carries for certain.
+  topic(key) {
+    const topic = this.#topics.get(key);
+    return topic?.joined ? topic : null;
+  }
+
+  // ---- readers
+
+  // Serves a reader from what is known here, if that is certain to be all that it misses, and no more.
+  place(reader) {
+    const topic = this.#topics.get(reader.key);
+    const missed = topic && this.#missed(topic, reader.cursor);
+    if (!missed) return false;
+    this.#attach(reader, topic);
+    for (const event of missed) this.#doorway.deliver([reader], event);
+    if (this.open) this.#tellConnected([reader]);
+    return true;
+  }
+
+  // Whether a reader's topic can be added from the reader's cursor: "now", "later", "never"; "full" when it is one too many.
+  takes(reader) {
+    const newcomers = [...this.#newcomers];
+    const rivals = newcomers.filter((other) => other.key === reader.key);
+    if (rivals.length > 0) return rivals[0].cursor === reader.cursor ? "now" : "later";
+    if (this.closed || this.#topics.has(reader.key) || this.#leaving.has(reader.key)) return "never";
+    if (!this.#hasRoomFor(reader.key)) return "full";
+    if (this.open) return this.#connection.capability || reader.cursor === null ? "now" : "never";
+    if (this.#settled().length > 0 || newcomers.some((other) => other.cursor !== reader.cursor)) return "later";
+    return "now";
+  }
+
+  add(reader) {
+    reader.trunk = this;
+    this.#newcomers.add(reader);
+    this.#emptySince = null;
+    this.poke();
+  }
+
+  // A reader of another trunk that stands where this one does.
+  adopt(reader) {
+    reader.trunk.remove(reader);
+    this.#attach(reader, this.#topics.get(reader.key));
+    this.#tellConnected([reader]);
+  }
+
+  remove(reader) {
+    this.#newcomers.delete(reader);
+    const topic = this.#topics.get(reader.key);
+    if (topic?.readers.delete(reader) && topic.readers.size === 0) topic.emptySince = this.#world.now();
+    if (this.empty) this.#emptySince = this.#world.now();
+    reader.trunk = null;
+    this.poke();
+  }
+
+  // Carries these from now on, beside its own, for readers that are still on other trunks.
+  host(keys) {
+    this.#guests = new Set(keys.filter((key) => this.#topics.has(key) || (!this.#leaving.has(key) && this.#hasRoomFor(key))));
+    this.poke();
+  }
+
+  poke() {
+    this.#sleeper.poke();
+  }
+
+  // Looks whether the connection is alive. With a reason to doubt it, sooner than by itself, and a connection that is lost is
+  // tried again at once.
+  check(reason = null) {
+    const now = this.#world.now();
+    this.poke();
+    if (!this.open) {
+      if (reason) this.#tryAt = Math.min(this.#tryAt, Math.max(now, this.#triedAt + SECOND));
+      return;
+    }
+    this.#settle(now);
+    const connection = this.#connection;
+    connection.at = Math.min(connection.at, now); // the clock may have been set back
+    const silent = now - connection.at;
+    if (silent > this.#silence) {
+      if (!connection.beats) this.#silence = Math.min(this.#silence * 2, TIMES.longestSilence);
+      this.#lose("nothing was heard for too long");
+      this.#tryAt = now;
+    } else if (reason === "online" || (reason && silent > TIMES.doubt)) this.#doubtful = true;
+  }
+
+  // Whether everything that was sent before this time has arrived: a comment has come behind it, or so much time has passed.
+  drainedSince(time, patience = TIMES.drained) {
+    const since = Math.max(time, this.#openedAt);
+    const calm = this.#quietTimer === null && this.#world.now() - since > patience;
+    return this.open && (calm || this.#connection.commentAt > since + SECOND);
+  }
+
+  get openedAt() {
+    return this.#openedAt;
+  }
+
+  // Whether a topic's event has come here.
+  hasSeen(topic, id) {
+    return this.#seen.get(id) === topic;
+  }
+
+  close() {
+    if (this.closed) return;
+    this.closed = true;
+    this.#world.clearTimeout(this.#quietTimer);
+    this.#connection?.close();
+    this.#connection = null;
+    this.poke();
+    this.#doorway.ended(this);
+  }
+
+  keysRead() {
+    return [...this.#topics.values()].filter((topic) => topic.readers.size > 0).map((topic) => topic.key);
+  }
+
+  readersOf(key) {
+    return [...(this.#topics.get(key)?.readers ?? [])];
+  }
+
+  // Those for whom the cursor is right, and newer than their own.
+  readersBehind() {
+    return this.#readers(this.#settled()).filter((reader) => reader.since < this.#cursorAt && reader.cursor !== this.#cursor);
+  }
+
+  #settled() {
+    return [...this.#topics.values()].filter((topic) => topic.settled);
+  }
+
+  #readers(topics = [...this.#topics.values()]) {
+    return topics.flatMap((topic) => [...topic.readers]);
+  }
+
+  #attach(reader, topic) {
+    reader.trunk = this;
+    reader.since = this.#history.next;
+    topic.readers.add(reader);
+    topic.emptySince = this.#emptySince = null;
+  }
+
+  #missed(topic, cursor) {
+    if (cursor === null || (topic.settled && cursor === this.#cursor && this.#cursorAt >= topic.from)) return [];
+    return this.#history.after(topic, cursor);
+  }
+
+  #hasRoomFor(key) {
+    const keys = new Set([...this.#topics.keys(), ...this.#guests, ...[...this.#newcomers].map((reader) => reader.key), key]);
+    const query = this.#query([...keys]);
+    return keys.size === 1 || ([...query].length <= LIMITS.names && query.toString().length <= LIMITS.queryLength);
+  }
+
+  #query(keys) {
+    return new URLSearchParams(keys.flatMap((key) => this.#doorway.matchers(key)));
+  }
+
+  // ---- the loop
+
+  async #run() {
+    await null; // readers that come in one turn are one request
+    while (!this.closed) {
+      if (!(await this.#step(this.#world.now()))) await this.#sleeper.until(this.#wakeAt());
+    }
+  }
+
+  // Resolves to whether there was something to do.
+  async #step(now) {
+    const grant = this.#doorway.grant;
+    if (this.#emptySince !== null && now - this.#emptySince >= TIMES.linger && this.#guests.size === 0) return this.close();
+    if (!grant || now < this.#tryAt) return false;
+    return this.open ? this.#change(grant) : this.#connect(grant);
+  }
+
+  #wakeAt() {
+    const now = this.#world.now();
+    const empty = [this.#emptySince, ...[...this.#topics.values()].map((topic) => topic.emptySince)].filter((time) => time !== null);
+    const times = [this.#tryAt, this.#grant?.refreshAt, ...empty.map((time) => time + TIMES.linger)];
+    return Math.min(...times.filter((time) => time > now));
+  }
+
+  // The newcomers that come from one cursor, or else the guests.
+  #group() {
+    const missing = (key) => !this.#topics.has(key);
+    const [first] = this.#newcomers;
+    if (!first) return {keys: [...this.#guests].filter(missing), from: null};
+    const same = [...this.#newcomers].filter((reader) => reader.cursor === first.cursor).map((reader) => reader.key);
+    return {keys: [...new Set(same)].filter(missing), from: first.cursor};
+  }
+
+  // Topics that nobody has read for a while, or that the token does not grant any more, since nobody reads them.
+  #idle(grant) {
+    const before = this.#world.now() - TIMES.linger;
+    const unread = [...this.#topics.values()].filter((topic) => topic.emptySince !== null && !this.#guests.has(topic.key));
+    return unread.filter((topic) => topic.emptySince <= before || !grant.keys.has(topic.key));
+  }
+
+  // ---- connecting
+
+  // What was carried before goes on after the last event; with nothing of that kind, the first readers say from where.
+  async #connect(grant) {
+    this.#drop(this.#idle(grant));
+    const kept = this.#settled();
+    const fresh = kept.length > 0 ? {keys: [], from: this.#cursor} : this.#group();
+    if (kept.length + fresh.keys.length === 0) return false;
+    const connection = await this.#opened(grant, [...kept.map((topic) => topic.key), ...fresh.keys], fresh.from);
+    if (!connection) return true;
+    const from = this.#history.next;
+    if (kept.length === 0) [this.#cursor, this.#cursorAt] = [fresh.from, from];
+    this.#use(connection, grant, fresh.from, fresh.keys, {base: fresh.from, settled: true, from});
+    return true;
+  }
+
+  // Another connection, from the last event, and then the end of this one. What both have is known by its id; what is fresh comes
+  // from there, too, and is behind the others for a while.
+  async #replace(grant, fresh = []) {
+    const idle = this.#idle(grant);
+    const kept = this.#settled().filter((topic) => !idle.includes(topic)).map((topic) => topic.key);
+    if (kept.length + fresh.length === 0) return this.#lose("the stream is not to be changed");
+    const from = this.#cursor;
+    const connection = await this.#opened(grant, [...kept, ...fresh], from);
+    if (!connection) return true;
+    this.#drop(idle);
+    this.#use(connection, grant, from, fresh, {base: null, settled: false});
+    return true;
+  }
+
+  // A connection, or null when none was to be had; then there is a time to try again.
+  async #opened(grant, keys, from) {
+    const connection = new Connection(this.#world);
+    const url = new URL(grant.hub, this.#world.base);
+    const foreign = this.#world.base !== undefined && url.origin !== new URL(this.#world.base).origin;
+    for (const [name, value] of this.#query(keys)) url.searchParams.append(name, value);
+    const headers = {Accept: "text/event-stream", ...authorization(grant)};
+    if (!this.#plain) headers["Hikyaku-Stream"] = "1";
+    // What is not ASCII cannot be sent in a header.
+    if (from !== null && /^[\x21-\x7e]+$/.test(from)) headers["Last-Event-ID"] = from;
+    else if (from !== null) url.searchParams.append("last_event_id", from);
+    this.#triedAt = this.#world.now();
+    try {
+      const refusal = await connection.open(url.href, {headers, credentials: grant.credentials});
+      if (!refusal && !this.closed) return connection;
+      connection.close();
+      if (!this.closed) this.#refused(grant, refusal);
+    } catch {
+      // To a hub of another origin that does not know our header the browser sends nothing at all.
+      if (foreign) this.#plain = !this.#plain;
+      if (!this.closed) this.#failed("the hub does not answer");
+    }
+    return null;
+  }
+
+  #refused(grant, {status, retryAfter}) {
+    if (status === 401 || status === 403) this.#doorway.refused(grant, status);
+    else if (status >= 400 && status < 500 && ![404, 408, 410, 425, 429].includes(status)) this.#doorway.rejected(status);
+    this.#failed(`the hub answered ${status}`, {status, retryAfter});
+  }
+
+  #failed(reason, detail = {}) {
+    this.#failures += 1;
+    this.#wait(reason, detail);
+  }
+
+  #wait(reason, {status = null, retryAfter = 0} = {}) {
+    const pause = pauseAfter(this.#failures, {retry: this.#retry, retryAfter, random: this.#world.random});
+    this.#tryAt = this.#world.now() + pause;
+    if (!this.open) this.#doorway.tell([...this.#readers(), ...this.#newcomers], "reconnecting", {reason, status, pause});
+  }
+
+  // From now on this is the connection; it carries fresh topics beside those that there were.
+  #use(connection, grant, from, fresh, options) {
+    this.#connection?.close();
+    this.#unsettle();
+    this.#connection = connection;
+    this.#grant = grant;
+    this.#openedAt = this.#world.now();
+    this.#tryAt = this.#failures = 0;
+    this.#doubtful = false;
+    this.#leaving.clear();
+    for (const key of fresh) this.#carry(key, {joined: true, ...options});
+    const lost = from !== null && from !== "earliest" && connection.resumed !== null && connection.resumed !== from;
+    this.#gapTold = lost;
+    const mine = (handler) => (value) => connection === this.#connection && handler(value);
+    connection.read({
+      onevent: mine((event) => this.#receive(event)),
+      onmark: mine((id) => this.#mark(id)),
+      onretry: mine((wait) => (this.#retry = wait)),
+      onoversize: mine((id) => this.#oversize(id)),
+      oncomment: mine(() => this.#hear()),
+      onend: mine((reason) => this.#lose(reason)),
+    });
+    this.#beginCatchUp();
+    this.#tellConnected(this.#readers());
+    if (lost) this.#gap(this.#readers(), {reason: "unknown", lastEventId: from});
+    this.#doorway.opened(this);
+  }
+
+  #lose(reason) {
+    this.#connection?.close();
+    this.#connection = null;
+    this.#openedAt = Infinity;
+    this.#offered = null;
+    this.#wait(reason);
+    this.#unsettle();
+    this.poke();
+    return true;
+  }
+
+  #unsettle() {
+    this.#drop([...this.#topics.values()].filter((topic) => !topic.settled));
+  }
+
+  // Takes topics off.
+  #drop(topics) {
+    for (const topic of topics) {
+      this.#topics.delete(topic.key);
+      this.#sendAway(topic.readers);
+    }
+    if (this.empty) this.#emptySince ??= this.#world.now();
+  }
+
+  // A topic is on the stream, or about to be, and with it the newcomers that come from there.
+  #carry(key, options) {
+    const topic = new Topic(key, {...options, at: this.#world.now()});
+    topic.emptySince = topic.at;
+    this.#topics.set(key, topic);
+    const newcomers = [...this.#newcomers].filter((reader) => reader.key === key);
+    for (const reader of newcomers.filter((each) => each.cursor === topic.base)) {
+      this.#newcomers.delete(reader);
+      this.#attach(reader, topic);
+    }
+    this.#sendAway(newcomers.filter((reader) => reader.cursor !== topic.base));
+    return topic;
+  }
+
+  // To be placed again, each from its own cursor.
+  #sendAway(readers) {
+    for (const reader of readers) {
+      this.#newcomers.delete(reader);
+      reader.trunk = null;
+      this.#doorway.again(reader);
+    }
+  }
+
+  // ---- changing the stream
+
+  async #change(grant) {
+    if (this.#doubtful || grant.hub !== this.#grant.hub) return this.#replace(grant);
+    const group = this.#group();
+    const idle = this.#idle(grant);
+    const refreshed = grant !== this.#grant && this.#world.now() >= this.#grant.refreshAt;
+    // A stream has at least one topic. Without readers this trunk ends soon.
+    if (idle.length === this.#topics.size && group.keys.length === 0) return false;
+    if (this.#connection.capability) return group.keys.length + idle.length > 0 || refreshed ? this.#post(grant, group, idle) : false;
+    // Readers that come from a cursor need a trunk of their own. Idle topics wait for another reason to make a new connection, and
+    // guests until those before them have settled.
+    if (group.from !== null) this.#sendAway([...this.#newcomers]);
+    const settled = this.#settled().length === this.#topics.size;
+    const fresh = group.from === null && (settled || this.#newcomers.size > 0) ? group.keys : [];
+    return fresh.length > 0 || refreshed ? this.#replace(grant, fresh) : group.from !== null;
+  }
+
+  // Topics are added before the hub is asked, since its stream may be faster than its answer.
+  async #post(grant, group, idle) {
+    const connection = this.#connection;
+    const added = group.keys.map((key) => this.#carry(key, {base: group.from, joined: false, settled: group.from === null}));
+    const body = this.#query([...this.#topics.values()].filter((topic) => !idle.includes(topic)).map((topic) => topic.key));
+    if (added.length > 0 && group.from !== null) body.append("last_event_id", group.from);
+    const {status, retryAfter, position} = await this.#ask(grant, connection.capability, body);
+    if (this.closed || connection !== this.#connection) return true;
+    if (status === 204) this.#changed(grant, added, idle, position);
+    else if (status === 401 || status === 429) {
+      this.#drop(added);
+      if (status === 401) this.#doorway.refused(grant, status);
+      this.#failed(`the hub answered ${status}`, {status, retryAfter});
+    } else this.#doubtful = true; // the stream is gone, is another's, or nobody knows whether it was changed
+    return true;
+  }
+
+  async #ask(grant, capability, body) {
+    const url = new URL(grant.hub, this.#world.base);
+    url.pathname = `${url.pathname.replace(/\/$/, "")}/streams/${encodeURIComponent(capability)}`;
+    const headers = {"Content-Type": "application/x-www-form-urlencoded", ...authorization(grant)};
+    try {
+      const response = await fetchWithin(this.#world, url.href, {method: "POST", headers, body: body.toString(), credentials: grant.credentials});
+      return {status: response.status, retryAfter: retryAfterOf(response, this.#world), position: response.headers.get("mercure-last-event-id")};
+    } catch {
+      return {status: 0};
+    }
+  }
+
+  #changed(grant, added, idle, position) {
+    const now = this.#world.now();
+    this.#failures = 0;
+    this.#grant = grant;
+    for (const topic of added) Object.assign(topic, {joined: true, at: now});
+    for (const topic of idle) this.#leaving.set(topic.key, now);
+    this.#drop(idle); // with whoever has come back to it meanwhile
+    this.#offered = position ? {cursor: position, at: now, before: this.#cursor} : null;
+    if (added.some((topic) => topic.readers.size > 0)) {
+      this.#beginCatchUp();
+      this.#tellConnected(this.#readers(added));
+    }
+    this.#doorway.opened(this);
+  }
+
+  // ---- events
+
+  #receive(event) {
+    if (event.type === "mercure" && this.#control(event)) return;
+    if (this.#quietTimer !== null) this.#waitForQuiet();
+    const topic = this.#topics.get(this.#doorway.keyOf(event));
+    if (!topic) return;
+    if (event.identified) {
+      if (this.#seen.get(event.id) === topic) return;
+      this.#remember(event.id, topic);
+      topic.lastId = event.id;
+      this.#history.add(topic, event);
+    }
+    topic.lastAt = this.#world.now();
+    this.#doorway.deliver(topic.readers, event);
+    for (const reader of topic.readers) reader.since = this.#history.next;
+    if (event.identified && topic.settled) this.#mark(event.id);
+  }
+
+  #remember(id, topic) {
+    this.#seen.delete(id);
+    this.#seen.set(id, topic);
+    if (this.#seen.size > LIMITS.ids) this.#seen.delete(this.#seen.keys().next().value);
+  }
+
+  #mark(id) {
+    [this.#cursor, this.#cursorAt] = [id, this.#history.next];
+    this.#doorway.moved(this);
+  }
+
+  // The hub's own events: returns whether this was one that is not for readers.
+  #control(event) {
+    const document = parsed(event.data);
+    if (document?.type !== "gap") return false;
+    const topics = this.#lostTopics(document);
+    const settled = topics.some((topic) => topic.settled);
+    if (event.identified && settled) this.#mark(event.id);
+    // The header of the answer may have said it already.
+    const told = this.#gapTold && settled && document.reason === "unknown";
+    if (told) this.#gapTold = false;
+    else this.#gap(this.#readers(topics), {reason: document.reason, lastEventId: document.last_event_id});
+    return true;
+  }
+
+  #lostTopics(document) {
+    const topics = [...this.#topics.values()];
+    if (Array.isArray(document.matches)) {
+      const patterns = new Set(document.matches.map((each) => each?.match));
+      return topics.filter((topic) => this.#doorway.matchers(topic.key).some(([, pattern]) => patterns.has(pattern)));
+    }
+    const added = topics.filter((topic) => !topic.settled && topic.base === document.last_event_id);
+    return added.length > 0 ? added : topics;
+  }
+
+  #oversize(id) {
+    if (id) this.#mark(id);
+    this.#gap(this.#readers(), {reason: "oversize", lastEventId: id});
+  }
+
+  #gap(readers, detail) {
+    this.#doorway.tell(readers, "gap", detail);
+  }
+
+  // ---- what is known only after a while
+
+  // When everything has arrived, added topics have caught up, those that were taken off may come again, and the position is
+  // reached that the hub told with a change.
+  #settle(now) {
+    const arrived = (at) => this.#connection.commentAt > at + SECOND || now - at > TIMES.drained;
+    for (const [key, at] of this.#leaving) if (arrived(at)) this.#leaving.delete(key);
+    for (const topic of this.#topics.values()) {
+      if (topic.from < Infinity || !topic.joined || !arrived(topic.at)) continue;
+      Object.assign(topic, {settled: true, from: this.#history.next});
+    }
+    if (this.#offered && arrived(this.#offered.at)) {
+      if (this.#offered.before === this.#cursor) this.#mark(this.#offered.cursor);
+      this.#offered = null;
+    }
+    this.#doorway.settled();
+  }
+
+  // A comment comes after everything that was missed: but for the first, which greets.
+  #hear() {
+    if (this.#connection.beats && this.#quietTimer !== null) this.#caughtUp();
+    this.#settle(this.#world.now());
+  }
+
+  #beginCatchUp() {
+    this.#catchUpUntil = this.#world.now() + TIMES.longestCatchUp;
+    this.#waitForQuiet();
+  }
+
+  // Or else readers have caught up when nothing comes for a moment.
+  #waitForQuiet() {
+    const wait = Math.min(TIMES.quiet, this.#catchUpUntil - this.#world.now());
+    this.#world.clearTimeout(this.#quietTimer);
+    this.#quietTimer = this.#world.setTimeout(() => this.#caughtUp(), Math.max(0, wait));
+  }
+
+  #caughtUp() {
+    this.#world.clearTimeout(this.#quietTimer);
+    this.#quietTimer = null;
+    if (this.open) this.#doorway.tell(this.#readers(), "caught-up", {});
+  }
+
+  #tellConnected(readers) {
+    this.#doorway.tell(readers, "connected", {});
+    if (this.#quietTimer === null) this.#doorway.tell(readers, "caught-up", {});
+  }
+}
+
+// ---- who lets readers in ---------------------------------------------------------------------------------------------
+
+// It is of no use to ask again.
+class Refusal extends Error {
+  constructor(reason, status = null) {
+    super(reason);
+    Object.assign(this, {reason, status});
+  }
+}
+
+// It may be of use, later.
+class Failure extends Error {
+  constructor(reason, {status = null, retryAfter = 0} = {}) {
+    super(reason);
+    Object.assign(this, {reason, status, retryAfter});
+  }
+}
+
+// The application's door: signed names are exchanged for topics and a token that grants them.
+//
+//     POST {"names": ["signed", …]} → {"hub": URL, "token": JWT, "expires_at": seconds, "topics": {"signed": topic},
+//                                      "refused": {"signed": reason}, "types": {"signed": type}, "patterns": {"signed": pattern}}
+//
+// An event belongs to the topic whose type it has: the type is the topic, unless `types` says another. With a pattern come the
+// hub's own events about the topic's subscriptions, to which the pattern matches.
+class ApplicationDoor {
+  #world;
+  #url;
+
+  constructor(world, {door}) {
+    this.#world = world;
+    this.#url = door;
+  }
+
+  async ask(names) {
+    const headers = {"Content-Type": "application/json", Accept: "application/json"};
+    let response;
+    try {
+      // A redirection leads to a page, where somebody is to sign in.
+      response = await fetchWithin(this.#world, this.#url,
+        {method: "POST", headers, body: JSON.stringify({names}), credentials: "same-origin", redirect: "manual"});
+    } catch {
+      throw new Failure("the door does not answer");
+    }
+    const {status} = response;
+    if (status >= 500 || status === 408 || status === 425 || status === 429) {
+      throw new Failure(`the door answered ${status}`, {status, retryAfter: retryAfterOf(response, this.#world)});
+    }
+    if (status !== 200) throw new Refusal({401: "unauthorized", 403: "forbidden", 404: "not_found"}[status] ?? "rejected", status);
+    return this.#read(names, await response.json().catch(() => null), Date.parse(response.headers.get("date") ?? ""));
+  }
+
+  // The life of the token is counted from the server's own time, which is told in whole seconds: the browser's clock may be wrong.
+  #read(names, answer, servedAt) {
+    if (typeof answer?.token !== "string" && Object.keys(answer?.topics ?? {none: true}).length > 0) throw new Failure("the door's answer is not understood");
+    const now = Number.isNaN(servedAt) ? this.#world.now() : servedAt;
+    const lifetime = Math.max(SECOND, Number(answer.expires_at) * SECOND - now - SECOND || Infinity);
+    const keys = new Map();
+    const refused = new Map();
+    for (const name of names) {
+      const topic = answer.topics?.[name];
+      const pattern = answer.patterns?.[name];
+      const matchers = [["match", topic], ...(pattern ? [["match_urlpattern", pattern]] : [])];
+      if (typeof topic === "string") keys.set(name, {key: topic, type: answer.types?.[name] ?? topic, matchers});
+      else refused.set(name, answer.refused?.[name] ?? "invalid");
+    }
+    return {hub: new URL(answer.hub, this.#url).href, token: answer.token ?? null, lifetime, keys, refused, credentials: "same-origin"};
+  }
+
+  disown() {}
+}
+
+// No door: the page knows the hub, the topics and a token, if it takes one, or how to get one.
+class OpenDoor {
+  #want;
+  #disowned = new Set();
+
+  constructor(_world, want) {
+    this.#want = want;
+  }
+
+  async ask([name], readers, due) {
+    const {hub, matchers, credentials} = this.#want;
+    const token = await this.#token([...readers], due);
+    const {exp, iat} = claimsOf(token ?? "");
+    const lifetime = readers.size > 0 && [...readers][0].want.asks && exp > iat ? (exp - iat) * SECOND : Infinity;
+    return {hub, token, lifetime, credentials, keys: new Map([[name, {key: "*", type: null, matchers}]]), refused: new Map()};
+  }
+
+  // A token that the hub did not take is not shown again.
+  disown(token) {
+    this.#disowned.add(token);
+  }
+
+  // The one that lasts longest of those that the tabs have brought.
+  async #token(readers, due) {
+    const usable = readers.map((reader) => reader.token).filter((token) => !this.#disowned.has(token));
+    const asking = readers.find((reader) => reader.want.asks);
+    if (asking && (due || usable.length === 0)) return asking.token = await asking.line.askForToken(asking);
+    if (usable.length === 0) throw new Refusal("unauthorized", 401);
+    return usable.reduce((best, token) => ((claimsOf(token ?? "").exp ?? 0) > (claimsOf(best ?? "").exp ?? 0) ? token : best));
+  }
+}
+
+// The streams that one token grants, and the trunks that carry them: one, but while readers catch up that no trunk can serve
+// for certain. A page that was rendered at some event may want a topic that a trunk carries already, and where that event is in
+// the trunk's order only the hub can tell: so there is a trunk that begins there, until both stand at the same event.
+class Doorway {
+  #world;
+  #exchange;
+  #door;
+  #sleeper;
+  #names = new Map(); // signed name → {key, readers}
+  #keys = new Map(); // key → {type, matchers}
+  #types = new Map(); // event type → key
+  #trunks = [];
+  #waiting = new Set(); // readers that no trunk takes yet
+  #askAt;
+  #limit = LIMITS.names;
+  #failures = 0;
+  #refusals = 0;
+  #mergeTimer = null;
+  #placing = false;
+  grant = null;
+  closed = false;
+
+  constructor(world, exchange, door) {
+    this.#world = world;
+    this.#exchange = exchange;
+    this.#door = door;
+    this.#sleeper = new Sleeper(world);
+    this.#askAt = world.now() + TIMES.gather;
+    this.#run();
+  }
+
+  // ---- for the exchange
+
+  canTake(name) {
+    if (this.#names.has(name)) return true;
+    const names = [...this.#names.keys(), name];
+    return names.length <= this.#limit && JSON.stringify(names).length <= LIMITS.namesLength;
+  }
+
+  get empty() {
+    return [...this.#names.values()].every((entry) => entry.readers.size === 0);
+  }
+
+  add(reader) {
+    const entry = this.#names.get(reader.name) ?? {key: null, readers: new Set()};
+    this.#names.set(reader.name, entry);
+    entry.readers.add(reader);
+    reader.doorway = this;
+    if (this.grant?.keys.has(entry.key)) {
+      this.#admit(reader, entry.key);
+      this.#place();
+    } else this.#sleeper.poke();
+  }
+
+  remove(reader) {
+    this.#names.get(reader.name)?.readers.delete(reader);
+    this.#forget(reader);
+  }
+
+  check(reason) {
+    const now = this.#world.now();
+    if (reason) this.#askAt = Math.min(this.#askAt, now + SECOND);
+    for (const trunk of [...this.#trunks]) trunk.check(reason);
+    if (this.empty && this.#trunks.length === 0) this.close();
+    this.#sleeper.poke();
+  }
+
+  close() {
+    this.closed = true;
+    this.#world.clearTimeout(this.#mergeTimer);
+    for (const trunk of [...this.#trunks]) trunk.close();
+    this.#sleeper.poke();
+  }
+
+  get trunks() {
+    return this.#trunks.length;
+  }
+
+  // ---- for its trunks
+
+  matchers(key) {
+    return this.#keys.get(key)?.matchers ?? [];
+  }
+
+  keyOf(event) {
+    const {match} = (event.type === "mercure" && parsed(event.data)) || {};
+    if (this.matchers(match).length > 1) return match;
+    return this.#types.get(event.type) ?? this.#types.get(null);
+  }
+
+  deliver(readers, event) {
+    this.#exchange.deliver(readers, event);
+  }
+
+  tell(readers, state, detail) {
+    this.#exchange.tell(readers, state, detail);
+  }
+
+  moved(trunk) {
+    this.#exchange.moved(trunk);
+  }
+
+  // The hub does not take the token.
+  refused(grant, status) {
+    if (grant !== this.grant) return;
+    this.#door.disown(grant.token);
+    this.#refusals += 1;
+    if (this.#refusals === 3) this.#world.warn(`the hub refuses the tokens that it is shown (${status})`);
+    this.grant = null;
+    this.#askAt = this.#world.now() + (this.#refusals > 1 ? pauseAfter(this.#refusals, {random: this.#world.random}) : 0);
+    this.#sleeper.poke();
+  }
+
+  // The hub does not understand what it is asked.
+  rejected(status) {
+    this.#world.warn(`the hub rejects the subscription (${status})`);
+    if (this.#types.has(null)) this.#refuse([...this.#names.keys()], "rejected", status);
+  }
+
+  opened() {
+    this.#refusals = 0;
+    this.#place();
+  }
+
+  settled() {
+    this.#place();
+  }
+
+  ended(trunk) {
+    this.#trunks = this.#trunks.filter((other) => other !== trunk);
+    this.#place();
+  }
+
+  // In a moment: the trunk that says so is in the middle of something.
+  again(reader) {
+    this.#waiting.add(reader);
+    queueMicrotask(() => this.#place());
+  }
+
+  // ---- the token
+
+  async #run() {
+    while (!this.closed) {
+      const now = this.#world.now();
+      const due = this.#due(now);
+      if (due && now >= this.#askAt) await this.#ask(now >= this.#grantedUntil);
+      else await this.#sleeper.until(due ? this.#askAt : Math.max(this.#grantedUntil, this.empty ? Infinity : 0));
+    }
+  }
+
+  get #grantedUntil() {
+    return this.grant?.refreshAt ?? 0;
+  }
+
+  #due(now) {
+    if (this.empty) return false;
+    if (now >= this.#grantedUntil) return true;
+    return [...this.#names.values()].some(({key, readers}) => readers.size > 0 && !this.grant.keys.has(key));
+  }
+
+  async #ask(refreshing) {
+    const names = this.#namesToAsk();
+    const readers = new Set([...this.#names.values()].flatMap((entry) => [...entry.readers]));
+    try {
+      const answer = await this.#door.ask(names, readers, refreshing);
+      if (!this.closed) this.#take(answer);
+    } catch (error) {
+      if (this.closed) return;
+      if (error.status === 413 && names.length > 1) this.#send(names.slice(this.#limit = Math.ceil(names.length / 2)));
+      else if (error instanceof Refusal) this.#refuse(names, error.reason, error.status);
+      else this.#fail(readers, error);
+    }
+  }
+
+  // More names than this door grants at once: some go to another doorway.
+  #send(names) {
+    const readers = names.flatMap((name) => [...this.#names.get(name).readers]);
+    for (const name of names) this.#names.delete(name);
+    for (const reader of readers) {
+      this.#forget(reader);
+      reader.key = null;
+      this.#exchange.place(reader);
+    }
+  }
+
+  #forget(reader) {
+    this.#waiting.delete(reader);
+    reader.trunk?.remove(reader);
+    reader.doorway = null;
+  }
+
+  // The newest name of each topic, and those whose topics are not known. Names that nobody has any more are forgotten.
+  #namesToAsk() {
+    for (const [name, entry] of this.#names) if (entry.readers.size === 0) this.#names.delete(name);
+    const newest = new Map([...this.#names].map(([name, {key}]) => [key ?? `unknown ${name}`, name]));
+    return [...newest.values()];
+  }
+
+  #take({hub, token, lifetime, credentials, keys, refused}) {
+    const now = this.#world.now();
+    this.#failures = 0;
+    this.#askAt = now;
+    // To be refreshed at a moment of its own, so that browsers whose tokens were made together do not all come together.
+    const refreshAt = now + lifetime * (0.8 + 0.15 * this.#world.random());
+    this.grant = {hub, token, credentials, refreshAt, keys: new Set([...keys.values()].map(({key}) => key))};
+    for (const [name, {key, type, matchers}] of keys) {
+      this.#keys.set(key, {type, matchers});
+      this.#types.set(type, key);
+      if (this.#names.has(name)) this.#names.get(name).key = key;
+    }
+    for (const [name, reason] of refused) this.#refuse([name], reason);
+    for (const {key, readers} of this.#names.values()) for (const reader of readers) if (reader.key === null) this.#admit(reader, key);
+    for (const trunk of this.#trunks) trunk.poke();
+    this.#place();
+  }
+
+  #admit(reader, key) {
+    if (key === null) return; // came while the door was asked
+    reader.key = key;
+    this.#waiting.add(reader);
+  }
+
+  #fail(readers, error) {
+    const {reason = String(error), status = null, retryAfter = 0} = error;
+    this.#failures += 1;
+    const pause = pauseAfter(this.#failures, {retryAfter, random: this.#world.random});
+    this.#askAt = this.#world.now() + pause;
+    // Those whose stream is open do not notice.
+    const waiting = [...readers].filter((reader) => !reader.trunk?.open);
+    this.tell(waiting, "reconnecting", {reason, status, pause});
+  }
+
+  // With a name all others of the same topic are refused, which are older.
+  #refuse(names, reason, status = null) {
+    for (const name of names) {
+      const {key = null} = this.#names.get(name) ?? {};
+      const same = [...this.#names.entries()].filter(([other, entry]) => other === name || (key !== null && entry.key === key));
+      for (const [other, entry] of same) {
+        this.#names.delete(other);
+        for (const reader of entry.readers) {
+          this.#forget(reader);
+          this.tell([reader], "refused", {reason, status});
+        }
+      }
+    }
+  }
+
+  // ---- trunks
+
+  // Finds a trunk for whoever waits for one.
+  #place() {
+    if (this.#placing || this.closed) return;
+    this.#placing = true;
+    for (const reader of [...this.#waiting]) if (this.#placed(reader)) this.#waiting.delete(reader);
+    this.#placing = false;
+    this.#scheduleMerge();
+  }
+
+  #placed(reader) {
+    if (this.#trunks.some((trunk) => !trunk.closed && trunk.place(reader))) return true;
+    const answers = this.#trunks.map((trunk) => trunk.takes(reader));
+    const index = answers.indexOf("now");
+    if (index >= 0) this.#trunks[index].add(reader);
+    else if (answers.includes("later") || (this.#trunks.length >= LIMITS.trunks && answers.includes("never"))) return false;
+    else this.#newTrunk().add(reader);
+    return true;
+  }
+
+  #newTrunk() {
+    const trunk = new Trunk(this.#world, this);
+    this.#trunks.push(trunk);
+    return trunk;
+  }
+
+  #scheduleMerge() {
+    if (this.#mergeTimer !== null || this.#trunks.length < 2) return;
+    this.#mergeTimer = this.#world.setTimeout(() => {
+      this.#mergeTimer = null;
+      this.#merge();
+      this.#place();
+    }, TIMES.merge);
+  }
+
+  // Lets the eldest trunk carry what the younger ones do, and gives it their readers as soon as they stand at the same event.
+  #merge() {
+    const [elder, ...younger] = this.#trunks;
+    if (elder?.empty && younger.some((trunk) => trunk.open)) return elder.close();
+    elder?.host(younger.flatMap((trunk) => trunk.keysRead()));
+    for (const trunk of younger) {
+      for (const key of trunk.keysRead()) if (this.#together(elder, trunk, key)) trunk.readersOf(key).forEach((reader) => elder.adopt(reader));
+      if (trunk.empty) trunk.close();
+    }
+  }
+
+  // At the same event of a topic; or neither has had one for so long that none is on its way, and neither lacks what the other has.
+  // Where others wait for a place, not so long.
+  #together(elder, trunk, key) {
+    const [here, there] = [elder.topic(key), trunk.topic(key)];
+    if (!here || !there || !elder.open || !trunk.open) return false;
+    if (here.lastId !== null && here.lastId === there.lastId) return true;
+    if (there.lastId !== null && !elder.hasSeen(here, there.lastId)) return false;
+    if (here.lastAt >= trunk.openedAt && !trunk.hasSeen(there, here.lastId)) return false;
+    const since = Math.max(here.at, there.at, here.lastAt, there.lastAt);
+    const patience = this.#waiting.size > 0 ? TIMES.impatience : TIMES.drained;
+    return elder.drainedSince(since, patience) && trunk.drainedSince(since, patience);
+  }
+}
+
+// ---- all tabs --------------------------------------------------------------------------------------------------------
+
+// What the exchange knows of one tab. A tab that does not read, because it is frozen, is forgotten rather than written to
+// for ever; it comes back by itself when it is thawed.
+class Line {
+  #post;
+  #asked = new Map();
+  #unread = 0;
+  #unreadLength = 0;
+  readers = new Map();
+
+  constructor(world, post) {
+    this.#post = post;
+    this.world = world;
+    this.heardAt = world.now();
+  }
+
+  // Returns whether the tab keeps up.
+  send(message, length = 0) {
+    this.#unread += 1;
+    this.#unreadLength += length;
+    this.#post(message);
+    return this.#unread <= LIMITS.unread && this.#unreadLength <= LIMITS.unreadLength;
+  }
+
+  hasRead(count, length) {
+    this.#unread -= count;
+    this.#unreadLength -= length;
+  }
+
+  async askForToken(reader) {
+    const {token} = await new Promise((resolve) => {
+      this.#asked.get(reader.id)?.({token: null});
+      this.#asked.set(reader.id, resolve);
+      this.send({type: "ask", id: reader.id});
+      this.world.setTimeout(() => resolve({token: null}), TIMES.answer);
+    });
+    if (typeof token !== "string") throw new Failure("the page gave no token");
+    return token;
+  }
+
+  answer({id, token}) {
+    this.#asked.get(id)?.({token});
+    this.#asked.delete(id);
+  }
+}
+
+// The readers of all tabs, and the doorways that they use.
+//
+// A tab says  hello, join {readers}, leave {ids}, ping, read {count, length}, check {reason}, token {id, token}, bye;
+// and is told welcome, event {ids, event}, state {ids, state, detail}, cursor {ids, cursor}, ask {id}, pong, reset (join again).
+export class Exchange {
+  #world;
+  #lines = new Map();
+  #doorways = [];
+  #marks = new Set();
+  #markTimer = null;
+  #tickTimer;
+
+  constructor(world = WORLD) {
+    this.#world = world;
+    this.#tick();
+  }
+
+  // A message of a tab; `post` answers it.
+  receive(tab, message, post) {
+    if (message.type === "hello") this.#welcome(tab, post);
+    const line = this.#lines.get(tab);
+    if (!line) return message.type === "bye" ? undefined : post({type: "reset"});
+    line.heardAt = this.#world.now();
+    this.#obey(tab, line, message);
+  }
+
+  // How many connections there are, for whoever looks.
+  get connections() {
+    return this.#doorways.reduce((sum, doorway) => sum + doorway.trunks, 0);
+  }
+
+  close() {
+    this.#world.clearTimeout(this.#tickTimer);
+    this.#world.clearTimeout(this.#markTimer);
+    for (const doorway of this.#doorways) doorway.close();
+    this.#doorways = [];
+    this.#lines.clear();
+  }
+
+  deliver(readers, event) {
+    this.#send(readers, {type: "event", event}, event.data.length);
+    if (event.identified) for (const reader of readers) reader.cursor = event.id;
+  }
+
+  // A page that lacks something lacks it until it has it: what comes after a gap is told again when the connection is new.
+  tell(readers, state, detail) {
+    const good = state === "connected" || state === "caught-up";
+    const news = [...readers].filter((reader) => {
+      if (reader.state === state && state !== "gap") return false;
+      if (state === "caught-up" && reader.state !== "connected") return false;
+      return !(good && reader.state === "gap");
+    });
+    for (const reader of news) reader.state = state;
+    this.#send(news, {type: "state", state, detail});
+  }
+
+  // Tabs are told now and then where their readers stand, so that those of quiet topics do not come back with a cursor that
+  // the hub has long forgotten.
+  moved(trunk) {
+    this.#marks.add(trunk);
+    this.#markTimer ??= this.#world.setTimeout(() => {
+      this.#markTimer = null;
+      for (const each of this.#marks) {
+        const readers = each.closed ? [] : each.readersBehind();
+        for (const reader of readers) reader.cursor = each.cursor;
+        this.#send(readers, {type: "cursor", cursor: each.cursor});
+      }
+      this.#marks.clear();
+    }, TIMES.mark);
+  }
+
+  #send(readers, message, length = 0) {
+    const byLine = new Map();
+    for (const reader of readers) byLine.set(reader.line, [...(byLine.get(reader.line) ?? []), reader.id]);
+    for (const [line, ids] of byLine) if (!line.send({...message, ids}, length)) this.#forget(line);
+  }
+
+  #welcome(tab, post) {
+    this.#expel(tab);
+    this.#lines.set(tab, new Line(this.#world, post));
+    post({type: "welcome"});
+  }
+
+  #obey(tab, line, message) {
+    switch (message.type) {
+      case "join": return message.readers.forEach((each) => this.#join(line, each));
+      case "leave": return message.ids.forEach((id) => this.#leave(line, id));
+      case "ping": return line.send({type: "pong"});
+      case "read": return line.hasRead(message.count, message.length);
+      case "token": return line.answer(message);
+      case "check": return this.#doorways.forEach((doorway) => doorway.check(message.reason));
+      case "bye": return this.#expel(tab);
+    }
+  }
+
+  #join(line, {id, want, name, cursor, token}) {
+    const reader = {id, line, want, name, cursor, token, key: null, state: null, trunk: null, doorway: null};
+    line.readers.set(id, reader);
+    this.place(reader);
+  }
+
+  // Readers that want the same of the same, with the same rights, use one doorway, while it has room.
+  place(reader) {
+    const {want, name} = reader;
+    const at = JSON.stringify([want.door, want.hub, want.credentials, want.rights, want.matchers]);
+    let doorway = this.#doorways.find((each) => each.at === at && !each.closed && each.canTake(name));
+    if (!doorway) {
+      const door = new (want.door ? ApplicationDoor : OpenDoor)(this.#world, want);
+      doorway = Object.assign(new Doorway(this.#world, this, door), {at});
+      this.#doorways.push(doorway);
+    }
+    doorway.add(reader);
+  }
+
+  #leave(line, id) {
+    const reader = line.readers.get(id);
+    line.readers.delete(id);
+    reader?.doorway?.remove(reader);
+  }
+
+  #expel(tab) {
+    const line = this.#lines.get(tab);
+    if (!line) return;
+    this.#lines.delete(tab);
+    for (const id of [...line.readers.keys()]) this.#leave(line, id);
+  }
+
+  // The message is read when the tab reads again.
+  #forget(line) {
+    for (const [tab, other] of this.#lines) if (other === line) this.#expel(tab);
+    line.send({type: "reset"});
+  }
+
+  // When it is late, the machine has slept, or this has been frozen; then tabs had no chance to speak.
+  #tick() {
+    const due = this.#world.now() + TIMES.tick;
+    this.#tickTimer = this.#world.setTimeout(() => {
+      const now = this.#world.now();
+      const slept = now - due > TIMES.doubt;
+      for (const line of [...this.#lines.values()]) {
+        if (slept) line.heardAt = now;
+        else if (now - line.heardAt > TIMES.tabGone) this.#forget(line);
+      }
+      for (const doorway of this.#doorways) doorway.check(slept ? "slept" : null);
+      this.#doorways = this.#doorways.filter((doorway) => !doorway.closed);
+      this.#tick();
+    }, TIMES.tick);
+  }
+}
+
+// ---- how a tab speaks with the exchange ------------------------------------------------------------------------------
+
+// Of the shared worker, the lock and the broadcasts; the number is that of the messages above.
+const NAME = "hikyaku/1";
+
+// A link says `ready` when an exchange is there to say hello to (again, when it is another one), `message`, and `broken` when
+// it is of no use here. `renew` is asked for when nothing is heard: it returns whether it may help.
+
+// The exchange lives in a shared worker, which is this file.
+class WorkerLink {
+  static kind = "worker";
+  #worker;
+  #heard = false;
+
+  static possible({worker}) {
+    return Boolean(worker) && "SharedWorker" in globalThis;
+  }
+
+  constructor(handlers, {worker}) {
+    this.handlers = handlers;
+    this.address = worker;
+    this.#start();
+  }
+
+  #start() {
+    const worker = new SharedWorker(this.address, {type: "module", name: NAME});
+    this.#worker = worker;
+    // A policy (worker-src) may forbid it, or the file be no such worker.
+    worker.onerror = () => worker === this.#worker && this.handlers.broken();
+    worker.port.onmessage = ({data}) => {
+      if (worker !== this.#worker) return;
+      this.#heard = true;
+      this.handlers.message(data);
+    };
+    queueMicrotask(() => worker === this.#worker && this.handlers.ready());
+  }
+
+  send(message) {
+    this.#worker.port.postMessage(message);
+  }
+
+  // A worker that has crashed is started again by its name. One that never spoke does not speak.
+  renew() {
+    if (!this.#heard) return false;
+    this.close();
+    this.#heard = false;
+    this.#start();
+    return true;
+  }
+
+  close() {
+    this.#worker.port.close();
+    this.#worker = null;
+  }
+}
+
+// The exchange lives in the tab that holds a lock; when that tab is closed, in the next one.
+class LeaderLink {
+  static kind = "tabs";
+  #me = crypto.randomUUID?.() ?? String(Math.random());
+  #broadcasts = new BroadcastChannel(NAME);
+  #leader = null;
+  #exchange = null;
+  #resign = null;
+  #closed = false;
+
+  static possible() {
+    return Boolean(globalThis.navigator?.locks) && "BroadcastChannel" in globalThis;
+  }
+
+  constructor(handlers) {
+    this.handlers = handlers;
+    this.#broadcasts.onmessage = ({data}) => this.#hear(data);
+    this.#broadcasts.postMessage({asks: "leader"});
+    this.#campaign();
+  }
+
+  // The lock is held until #resign is called, the tab is gone, or another tab has stolen it since this one was frozen.
+  #campaign(options = {}) {
+    const lead = () => (this.#closed ? undefined : new Promise((resolve) => this.#lead(resolve)));
+    navigator.locks.request(NAME, options, lead).catch(() => this.#deposed());
+  }
+
+  #lead(resign) {
+    this.#resign = resign;
+    this.#exchange = new Exchange();
+    this.#leader = this.#me;
+    this.#broadcasts.postMessage({leader: this.#me});
+    this.handlers.ready();
+  }
+
+  #deposed() {
+    this.#abdicate();
+    if (this.#closed) return;
+    this.#campaign();
+    this.#broadcasts.postMessage({asks: "leader"});
+  }
+
+  #abdicate() {
+    this.#exchange?.close();
+    this.#exchange = this.#leader = null;
+    this.#resign?.();
+  }
+
+  #hear({asks, leader, from, to, message}) {
+    if (asks && this.#exchange) this.#broadcasts.postMessage({leader: this.#me});
+    if (leader && leader !== this.#leader && !this.#exchange) {
+      this.#leader = leader;
+      this.handlers.ready();
+    }
+    if (to !== this.#me) return;
+    if (this.#exchange) this.#exchange.receive(from, message, (answer) => this.#broadcasts.postMessage({from: this.#me, to: from, message: answer}));
+    else if (from === this.#leader) this.handlers.message(message);
+  }
+
+  send(message) {
+    if (this.#exchange) this.#exchange.receive(this.#me, message, (answer) => queueMicrotask(() => this.#closed || this.handlers.message(answer)));
+    else if (this.#leader) this.#broadcasts.postMessage({from: this.#me, to: this.#leader, message});
+  }
+
+  // Browsers freeze tabs that nobody sees, also one that leads.
+  renew() {
+    if (document.visibilityState === "visible" && !this.#exchange) this.#campaign({steal: true});
+    return true;
+  }
+
+  close() {
+    this.#closed = true;
+    this.#abdicate();
+    this.#broadcasts.close();
+  }
+}
+
+// Every tab has an exchange of its own.
+class OwnLink {
+  static kind = "page";
+  #exchange = new Exchange();
+
+  static possible() {
+    return true;
+  }
+
+  constructor(handlers) {
+    this.handlers = handlers;
+    queueMicrotask(() => this.#exchange && handlers.ready());
+  }
+
+  send(message) {
+    this.#exchange.receive("page", message, (answer) => queueMicrotask(() => this.#exchange && this.handlers.message(answer)));
+  }
+
+  renew() {
+    return true;
+  }
+
+  close() {
+    this.#exchange.close();
+    this.#exchange = null;
+  }
+}
+
+// ---- a tab -----------------------------------------------------------------------------------------------------------
+
+// The streams of this page. The exchange may be gone at any time; then they are asked for again, each from where it is.
+class Tab {
+  #name = crypto.randomUUID?.() ?? String(Math.random());
+  #kinds = [WorkerLink, LeaderLink, OwnLink];
+  #link = null;
+  #kind = null;
+  #welcome = false;
+  #streams = new Map();
+  #joining = new Set();
+  #ids = 0;
+  #read = 0;
+  #readLength = 0;
+  #readTimer = null;
+  #pingTimer = null;
+  #patience = null;
+  #away = false;
+  options = {worker: import.meta.url};
+
+  constructor() {
+    if (!globalThis.document) return;
+    document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && this.#check("visible"));
+    addEventListener("online", () => this.#check("online"));
+    // Into the back/forward cache nothing is taken; what comes out of it begins anew.
+    addEventListener("pagehide", () => this.#leave());
+    addEventListener("pageshow", ({persisted}) => persisted && this.#return());
+    document.addEventListener("freeze", () => this.#leave());
+    document.addEventListener("resume", () => this.#return());
+    if (document.prerendering) {
+      this.#away = true;
+      document.addEventListener("prerenderingchange", () => this.#return(), {once: true});
+    }
+  }
+
+  // Where the connection is: "worker", "tabs", "page", or null.
+  get sharing() {
+    return this.#link ? this.#kind : null;
+  }
+
+  join(stream) {
+    stream.id = ++this.#ids;
+    this.#streams.set(stream.id, stream);
+    if (this.#joining.size === 0) queueMicrotask(() => this.#sendJoins());
+    this.#joining.add(stream);
+    if (!this.#link && !this.#away) this.#connect();
+  }
+
+  leave(stream) {
+    this.#joining.delete(stream);
+    if (this.#streams.delete(stream.id)) this.#send({type: "leave", ids: [stream.id]});
+  }
+
+  // ---- the link
+
+  #connect() {
+    this.#welcome = false;
+    while (!this.#link) {
+      const Kind = this.#kinds[0];
+      let link = null;
+      const mine = (handler) => (value) => link === this.#link && handler(value);
+      const handlers = {ready: mine(() => this.#greet()), message: mine((message) => this.#hear(message)), broken: mine(() => this.#nextKind())};
+      try {
+        if (Kind.possible(this.options)) link = new Kind(handlers, this.options);
+      } catch {
+        // Not of this origin, say, or forbidden.
+      }
+      this.#link = link;
+      this.#kind = Kind.kind;
+      if (!link) this.#kinds.shift();
+    }
+    this.#expect();
+  }
+
+  #greet() {
+    this.#welcome = false;
+    this.#send({type: "hello"}, true);
+    this.#expect();
+  }
+
+  #send(message, always = false) {
+    if (this.#link && (this.#welcome || always)) this.#link.send({...message, tab: this.#name});
+  }
+
+  #sendJoins() {
+    const readers = [...this.#joining].map(({id, want, name, cursor, token}) => ({id, want, name, cursor, token}));
+    if (!this.#welcome || readers.length === 0) return;
+    this.#joining.clear();
+    this.#send({type: "join", readers});
+  }
+
+  // Something must be heard. A timer that is late says only that this page, or the machine, has slept.
+  #expect() {
+    if (this.#patience !== null) return;
+    const at = Date.now() + TIMES.pong;
+    this.#patience = setTimeout(() => {
+      this.#patience = null;
+      if (Date.now() - at > TIMES.pong / 2) return this.#welcome ? this.#ping() : this.#expect();
+      this.#welcome = false;
+      if (this.#link.renew()) this.#expect();
+      else this.#nextKind();
+    }, TIMES.pong);
+  }
+
+  #nextKind() {
+    this.#kinds.shift();
+    this.#disconnect();
+    this.#connect();
+  }
+
+  #disconnect() {
+    clearTimeout(this.#patience);
+    clearTimeout(this.#pingTimer);
+    clearTimeout(this.#readTimer);
+    this.#patience = this.#readTimer = null;
+    this.#welcome = false;
+    this.#link?.close();
+    this.#link = null;
+  }
+
+  #ping() {
+    clearTimeout(this.#pingTimer);
+    this.#pingTimer = setTimeout(() => this.#ping(), TIMES.ping);
+    this.#send({type: "ping"});
+    this.#expect();
+  }
+
+  #check(reason) {
+    if (!this.#link || this.#away) return;
+    this.#ping();
+    this.#send({type: "check", reason});
+  }
+
+  #leave() {
+    this.#send({type: "bye"});
+    this.#disconnect();
+    this.#away = true;
+  }
+
+  #return() {
+    this.#away = false;
+    if (!this.#link && this.#streams.size > 0) this.#connect();
+  }
+
+  // ---- messages
+
+  #hear(message) {
+    clearTimeout(this.#patience);
+    this.#patience = null;
+    switch (message.type) {
+      case "welcome": return this.#begin();
+      case "reset": return this.#greet();
+      case "event": this.#deliver(message.ids, {...message.event}); break; // a copy: the exchange may be here, and keeps its own
+      case "state": this.#each(message.ids, (stream) => stream.become(message.state, message.detail)); break;
+      case "cursor": this.#each(message.ids, (stream) => stream.moveTo(message.cursor)); break;
+      case "ask": this.#tellToken(message.id);
+    }
+    this.#hasRead(message.event?.data.length ?? 0);
+  }
+
+  #begin() {
+    this.#welcome = true;
+    this.#read = this.#readLength = 0;
+    this.#joining = new Set(this.#streams.values());
+    this.#sendJoins();
+    this.#ping();
+  }
+
+  #deliver(ids, event) {
+    this.#each(ids, (stream) => stream.receive(event));
+  }
+
+  #each(ids, action) {
+    for (const id of ids) {
+      const stream = this.#streams.get(id);
+      if (stream) action(stream);
+    }
+  }
+
+  #hasRead(length) {
+    this.#read += 1;
+    this.#readLength += length;
+    if (this.#read >= LIMITS.unread / 10 || this.#readLength >= LIMITS.unreadLength / 10) return this.#tellRead();
+    this.#readTimer ??= setTimeout(() => this.#tellRead(), SECOND);
+  }
+
+  #tellRead() {
+    clearTimeout(this.#readTimer);
+    this.#readTimer = null;
+    this.#send({type: "read", count: this.#read, length: this.#readLength});
+    this.#read = this.#readLength = 0;
+  }
+
+  async #tellToken(id) {
+    const token = await this.#streams.get(id)?.newToken().catch(() => null);
+    this.#send({type: "token", id, token: token ?? null});
+  }
+}
+
+const tab = new Tab();
+
+// ---- what pages use --------------------------------------------------------------------------------------------------
+
+// One stream that a page wants. `state` is null, "connected", "caught-up", "reconnecting", "gap" or "refused".
+export class Stream {
+  #handlers;
+  #getToken;
+  state = null;
+  closed = false;
+
+  constructor({want, name, cursor = null, token = null, getToken = null}, handlers) {
+    Object.assign(this, {want, name, cursor: cursor || null, token});
+    this.#handlers = handlers;
+    this.#getToken = getToken;
+  }
+
+  // The id of the last event; from there the stream can be taken up.
+  get lastEventId() {
+    return this.cursor;
+  }
+
+  open() {
+    if (!this.closed) tab.join(this);
+    return this;
+  }
+
+  close() {
+    this.closed = true;
+    tab.leave(this);
+  }
+
+  receive(event) {
+    if (event.identified) this.moveTo(event.id);
+    this.#call("onmessage", event);
+  }
+
+  become(state, detail) {
+    this.state = state;
+    this.#call("onstate", state, detail);
+  }
+
+  moveTo(cursor) {
+    this.cursor = cursor;
+    this.#call("oncursor", cursor);
+  }
+
+  async newToken() {
+    return (this.token = await this.#getToken());
+  }
+
+  // A mistake of the page's is the page's alone.
+  #call(name, ...values) {
+    try {
+      this.#handlers[name]?.(...values);
+    } catch (error) {
+      globalThis.reportError ? globalThis.reportError(error) : console.error(error);
+    }
+  }
+}
+
+const absolute = (url) => new URL(url, globalThis.document?.baseURI ?? globalThis.location?.href).href;
+const listOf = (value) => (value === undefined || value === null ? [] : [value].flat());
+
+// Tokens of the same rights use the same connection, whenever they were made.
+function rightsOf(token) {
+  const {exp, iat, nbf, jti, ...rights} = claimsOf(token ?? "");
+  return token === null ? null : JSON.stringify(rights);
+}
+
+export const Hikyaku = {
+  // The streams behind a door of the application, which are known by signed names.
+  connect({door = "/hikyaku/streams"} = {}) {
+    const want = {door: absolute(door)};
+    return {
+      door: want.door,
+      stream: (name, {cursor = null, ...handlers} = {}) => new Stream({want, name, cursor}, handlers).open(),
+    };
+  },
+
+  // Topics of a Mercure hub. `token` may be a function that returns one, or a promise of one: it is asked again before that expires.
+  subscribe(hub, {match, matchUrlPattern, token = null, lastEventId = null, withCredentials = false, ...handlers} = {}) {
+    const matchers = [...listOf(match).map((topic) => ["match", topic]), ...listOf(matchUrlPattern).map((pattern) => ["match_urlpattern", pattern])];
+    if (matchers.length === 0) throw new TypeError("Hikyaku.subscribe: no topic is asked for: give match or matchUrlPattern");
+    const asks = typeof token === "function";
+    const want = {hub: absolute(hub), matchers, asks, credentials: withCredentials ? "include" : "same-origin"};
+    const stream = new Stream({want, name: "*", cursor: lastEventId, token: asks ? null : token, getToken: asks ? async () => token() : null}, handlers);
+    const open = () => {
+      want.rights = rightsOf(stream.token);
+      stream.open();
+    };
+    if (asks) stream.newToken().then(open, () => stream.become("refused", {reason: "unauthorized", status: null}));
+    else open();
+    return stream;
+  },
+
+  // `worker`: the address of this file where it is part of a bundle, or false for no shared worker. Before the first stream.
+  configure(options) {
+    Object.assign(tab.options, options);
+  },
+
+  get sharing() {
+    return tab.sharing;
+  },
+};
+
+// ---- the element -----------------------------------------------------------------------------------------------------
+
+// Calls Turbo's refresh for a page that lacks something: once for all its elements, not all browsers at one moment, and for
+// hidden pages when they are seen.
+const refreshing = {
+  spread: 2 * SECOND,
+  least: 10 * SECOND,
+  at: -Infinity,
+  planned: false,
+
+  plan() {
+    if (this.planned || !globalThis.Turbo || Date.now() - this.at < this.least) return;
+    this.planned = true;
+    if (document.visibilityState === "visible") setTimeout(() => this.now(), Math.random() * this.spread);
+    else document.addEventListener("visibilitychange", () => this.now(), {once: true});
+  },
+
+  now() {
+    this.planned = false;
+    this.at = Date.now();
+    if (Turbo.session?.refresh) Turbo.session.refresh(location.href);
+    else Turbo.visit(location.href, {action: "replace"});
+  },
+};
+
+// Elements of the same stream render what comes to all of them once. Which of them is first, nobody knows: they may be served by
+// different trunks. But what one element has rendered before another was there, the other renders again: what it stands in was
+// loaded later, at an older event.
+const renderings = {
+  now: 0,
+  newest: new Map(), // by event, when and by which element
+
+  // Returns whether this element is to render it.
+  claim(event, element, since) {
+    const key = event.identified ? `${event.type} ${event.id}` : event;
+    const other = this.newest.get(key);
+    if (other?.element.isConnected && other.at > since) return false;
+    this.newest.delete(key);
+    this.newest.set(key, {element, at: ++this.now});
+    if (this.newest.size > LIMITS.history) this.newest.delete(this.newest.keys().next().value);
+    return true;
+  },
+};
+
+const inPreview = () => document.documentElement.hasAttribute("data-turbo-preview");
+
+// <hikyaku-stream-source signed-stream-name cursor src>: what comes is rendered by Turbo, or else dispatched as `message`.
+//
+// Its attribute `state` is the state of the stream, which it also dispatches, bubbling: hikyaku:connected, hikyaku:caught-up,
+// hikyaku:reconnecting {reason, status, pause}, hikyaku:gap {reason, lastEventId}, hikyaku:refused {reason, status};
+// hikyaku:event {id, type, data} is each event. preventDefault() of an event keeps it from being rendered, of a gap, or of a name
+// that has expired, keeps the page from being refreshed.
+function defineElement() {
+  class StreamSourceElement extends HTMLElement {
+    static observedAttributes = ["signed-stream-name", "cursor", "src"];
+    #stream = null;
+    #since = 0;
+    #closing = null;
+    #restarting = false;
+    #writing = false;
+
+    // Moved within the document, it goes on with its stream.
+    connectedCallback() {
+      clearTimeout(this.#closing);
+      this.#closing = null;
+      if (!this.#stream) this.#start();
+    }
+
+    disconnectedCallback() {
+      this.#closing ??= setTimeout(() => this.#stop(), 0);
+    }
+
+    // The page is another one now: it was rendered at another event.
+    attributeChangedCallback(_name, before, now) {
+      if (this.#writing || before === now || !this.#stream || this.#restarting) return;
+      this.#restarting = true;
+      queueMicrotask(() => {
+        this.#restarting = false;
+        if (!this.#stream) return;
+        this.#stop();
+        if (this.isConnected) this.#start();
+      });
+    }
+
+    get state() {
+      return this.getAttribute("state");
+    }
+
+    // A preview of Turbo's will be replaced in a moment.
+    #start() {
+      if (inPreview()) return document.addEventListener("turbo:render", () => this.isConnected && !this.#stream && this.#start(), {once: true});
+      const name = this.getAttribute("signed-stream-name");
+      if (!name) return;
+      this.removeAttribute("state");
+      this.#since = ++renderings.now;
+      this.#stream = Hikyaku.connect({door: this.getAttribute("src") ?? undefined}).stream(name, {
+        cursor: this.getAttribute("cursor"),
+        onmessage: (event) => this.#receive(event),
+        onstate: (state, detail) => this.#become(state, detail),
+        oncursor: (cursor) => this.#write("cursor", cursor),
+      });
+    }
+
+    #stop() {
+      this.#closing = null;
+      this.#stream?.close();
+      this.#stream = null;
+    }
+
+    // Also for Turbo's cache: what it keeps of this page has everything up to there.
+    #write(attribute, value) {
+      this.#writing = true;
+      this.setAttribute(attribute, value);
+      this.#writing = false;
+    }
+
+    #dispatch(type, detail) {
+      return this.dispatchEvent(new CustomEvent(`hikyaku:${type}`, {detail, bubbles: true, cancelable: true}));
+    }
+
+    #receive(event) {
+      const {id, type, data} = event;
+      // It has left with its page: the next one has an element that gets this too.
+      if (!this.isConnected) return;
+      if (!this.#dispatch("event", {id, type, data}) || !renderings.claim(event, this, this.#since)) return;
+      if (globalThis.Turbo) this.#render(data);
+      else this.dispatchEvent(new MessageEvent("message", {data, lastEventId: id}));
+    }
+
+    // Turbo acts at the next repaint. When another page stands there by then, that page gets this from its own cursor on, and
+    // must not get it here as well, before what it lacks.
+    #render(data) {
+      const since = this.#since;
+      const body = document.body;
+      const guard = ({detail}) => {
+        const {render} = detail;
+        detail.render = (...values) => {
+          if (this.#since === since && (this.isConnected || document.body === body)) return render(...values);
+        };
+      };
+      addEventListener("turbo:before-stream-render", guard, {capture: true});
+      try {
+        Turbo.renderStreamMessage(data);
+      } finally {
+        removeEventListener("turbo:before-stream-render", guard, {capture: true});
+      }
+    }
+
+    #become(state, detail) {
+      this.setAttribute("state", state);
+      const allowed = this.#dispatch(state, detail);
+      if (allowed && (state === "gap" || (state === "refused" && detail.reason === "expired"))) refreshing.plan();
+    }
+  }
+
+  customElements.define("hikyaku-stream-source", StreamSourceElement);
+}
+
+// ---- where this file is ----------------------------------------------------------------------------------------------
+
+if (globalThis.SharedWorkerGlobalScope && globalThis.name === NAME) {
+  const exchange = new Exchange();
+  globalThis.onconnect = ({ports: [port]}) => {
+    port.onmessage = ({data}) => exchange.receive(data.tab, data, (message) => port.postMessage(message));
+  };
+} else if (globalThis.customElements && !customElements.get("hikyaku-stream-source")) defineElement();

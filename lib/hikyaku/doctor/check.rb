@@ -1,0 +1,87 @@
+# frozen_string_literal: true
+
+require_relative "advice"
+require_relative "connection"
+require_relative "finding"
+require_relative "words"
+
+module Hikyaku
+  class Doctor
+    # One thing that is looked at. A subclass says in `perform` what it found.
+    #
+    # @api private
+    class Check
+      class << self
+        # @return [String] its name
+        def id = name[/\w+\z/].downcase
+
+        # @param text [String, nil] what it looks at, in a few words
+        # @return [String]
+        def about(text = nil) = text ? @about = text : @about
+      end
+
+      # @param visit [Visit]
+      def initialize(visit)
+        @visit = visit
+      end
+
+      # @return [Array<Finding>]
+      def call
+        found = catch(:found) { perform }
+        Array(found).compact
+      rescue ConnectionFailed => error
+        [failed(error.message)]
+      end
+
+      private
+
+      attr_reader :visit
+
+      def options = visit.options
+
+      def client = visit.client
+
+      def place = visit.place
+
+      def patience = options.patience
+
+      def ok(message, **measured) = finding(:ok, message, nil, measured)
+
+      # @param defect [Symbol, nil] of Advice
+      def warning(message, defect = nil, **measured) = finding(:warn, message, defect, measured)
+
+      def failed(message, defect = nil, **measured) = finding(:fail, message, defect, measured)
+
+      def skipped(message) = finding(:skip, message, nil, {})
+
+      # Leaves `perform` with what was found.
+      def settle(finding) = throw(:found, finding)
+
+      def needs_stream!
+        settle(skipped("not checked: #{visit.streamless || "no stream was opened"}")) unless visit.streams?
+      end
+
+      def needs_publisher!
+        settle(skipped("not checked: #{visit.publishless || "nothing was published"}")) unless visit.publishes?
+      end
+
+      # Events that are held back would be taken for events that are lost.
+      def needs_promptness!
+        settle(skipped("not checked, because events do not come at once: see buffering")) if visit.held?
+      end
+
+      def finding(level, message, defect, measured)
+        Finding.new(check: self.class.id, level: level, message: message, measured: measured.compact.transform_values { |value| value.is_a?(Float) ? value.round(3) : value },
+          advice: defect ? Advice.on(defect, visit.front) : [])
+      end
+
+      def seconds(number) = Words.seconds(number)
+
+      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    end
+
+    # The checks: a class, and a file, each.
+    module Checks
+    end
+  end
+end

@@ -1,0 +1,114 @@
+# frozen_string_literal: true
+
+require_relative "challenge"
+require_relative "words"
+
+module Hikyaku
+  class Doctor
+    # Why a token is refused. The hub does not say, on purpose; what it accepts in its place does.
+    #
+    # @api private
+    class Diagnosis
+      # Tokens that are tried.
+      MOST = 30
+      OTHER = {publisher: :subscriber, subscriber: :publisher}.freeze
+      private_constant :MOST, :OTHER
+
+      # @param visit [Visit]
+      # @param role [Symbol]
+      # @yieldparam token [String] to be tried
+      # @yieldreturn [Exchange] what the hub answers to it
+      def initialize(visit, role, &attempt)
+        @visit = visit
+        @role = role
+        @attempt = attempt
+      end
+
+      # @param answer [Exchange] the refusal
+      # @return [Array(String, Symbol), Array(String, nil)] a sentence, and the defect of Advice
+      def of(answer)
+        challenge = Challenge.new(answer)
+        case answer.status
+        when 401 then unauthorized(answer, challenge)
+        when 403 then forbidden(challenge)
+        when 400 then ["the request is refused (400): #{Words.quote(answer.detail || answer.body)}", nil]
+        when 404, 405, 501 then ["the request does not get to the hub: #{answer.status}", :paths]
+        when 429 then ["too many connections come from here (429)", nil]
+        else ["#{answer.status} is answered#{": #{Words.quote(answer.detail)}" if answer.detail}", nil]
+        end
+      end
+
+      private
+
+      def unauthorized(answer, challenge)
+        return ["something in front of the hub asks for a password (#{challenge.scheme.capitalize})", :authorization] if challenge.scheme && !challenge.bearer?
+        return ["the hub saw no token: the header Authorization does not get to it", :authorization] if challenge.bearer? && challenge.error.nil?
+        [refused, nil]
+      end
+
+      def forbidden(challenge)
+        return ["something in front of the hub refuses (403)", nil] unless challenge.bearer?
+        ["the token is good, but does not grant #{(@role == :publisher) ? "publishing to" : "subscribing to"} #{@visit.topic}: give --topic TOPIC, one that it grants", nil]
+      end
+
+      # What differs in the first token that is accepted is what is wrong.
+      def refused
+        return given if @visit.credentials.given?(@role)
+        variations.first(MOST).each do |differing|
+          token = @visit.credentials.token(@role, @visit.topic, audience: @visit.audience, **differing)
+          return explain(differing) if accepted?(@attempt.call(token))
+        end
+        "the token is refused: the #{@role} key is not the hub's (#{tried} were tried)"
+      end
+
+      def accepted?(answer) = answer.status == 200 || answer.status == 403
+
+      # One thing first, then two and three.
+      def variations
+        keys = [nil, (OTHER.fetch(@role) if @visit.credentials.signer(OTHER.fetch(@role)))].uniq
+        all = keys.product([nil, *audiences], [nil, *issuers]).map do |key, audience, issuer|
+          {signed_by: key, audience: audience, issuer: issuer}.compact
+        end
+        all.reject(&:empty?).sort_by.with_index { |differing, index| [differing.size, index] }
+      end
+
+      def audiences = ([@visit.resource, @visit.place.to_s, @visit.place.origin].compact.uniq - [@visit.audience])
+
+      def issuers
+        servers = Array(@visit.metadata && @visit.metadata["authorization_servers"]).grep(String).first(3)
+        ([*servers, "hikyaku", @visit.place.origin, @visit.resource, @visit.credentials.signer(OTHER.fetch(@role))&.issuer].compact.uniq - [@visit.credentials.signer(@role).issuer])
+      end
+
+      def tried
+        parts = {"issuers" => [@visit.credentials.signer(@role).issuer, *issuers], "audiences" => [@visit.audience, *audiences]}
+          .map { |name, values| "the #{name} #{Words.list(values.map { |value| Words.quote(value) })}" }
+        parts << "the #{OTHER.fetch(@role)} key" if @visit.credentials.signer(OTHER.fetch(@role))
+        Words.list(parts)
+      end
+
+      def explain(differing)
+        wrong = []
+        wrong << "its key: the hub believes the one that is given as #{OTHER.fetch(@role)} key" if differing.key?(:signed_by)
+        wrong << "its issuer: the hub trusts #{Words.quote(differing[:issuer])}, not #{@visit.credentials.signer(@role).issuer} (--issuer)" if differing.key?(:issuer)
+        wrong << "its audience: the hub takes tokens for #{Words.quote(differing[:audience])}, not #{@visit.audience} (--resource-identifier)" if differing.key?(:audience)
+        "the token is refused for #{Words.list(wrong)}"
+      end
+
+      # Of a token that was made elsewhere there is only what it says.
+      def given
+        claims = @visit.credentials.claims(@role)
+        reasons = [expired(claims["exp"]), audience(claims["aud"])].compact
+        return "the token is refused: #{Words.list(reasons)}" if reasons.any?
+        "the token is refused, though it is in time#{" and for this hub" if @visit.resource}: its key or its issuer (#{Words.quote(claims["iss"].inspect)}) is not one that the hub trusts for #{@role}s"
+      end
+
+      def expired(time)
+        "it has expired #{Words.long(Time.now.to_i - time)} ago" if time.is_a?(Numeric) && time <= Time.now.to_i
+      end
+
+      def audience(aud)
+        "it is for #{Words.quote(Array(aud).join(" "))}, and the hub calls itself #{Words.quote(@visit.resource)}" if @visit.resource && !Array(aud).include?(@visit.resource)
+      end
+    end
+  end
+end

@@ -1,0 +1,168 @@
+# frozen_string_literal: true
+
+require "json"
+require_relative "../http/parser"
+require_relative "connection"
+
+module Hikyaku
+  class Doctor
+    # One request, and what comes back: when the head, when each piece of the body, and how it ended.
+    #
+    # Times are those of the monotonic clock, but for `asked_at` and `answered_at`, which are compared with a server's clock.
+    #
+    # @api private
+    class Exchange
+      # Of a body that is kept; what follows is counted only.
+      KEPT_BYTES = 262_144
+      private_constant :KEPT_BYTES
+
+      # @return [HTTP::Parser::Response, nil] nil while it has not come
+      attr_reader :head
+      # @return [Float] when the request was sent
+      attr_reader :sent_at
+      # @return [Float, nil] when the head was there
+      attr_reader :head_at
+      # @return [Float, nil] when the last byte of the body so far came
+      attr_reader :last_byte_at
+      # @return [Symbol, nil] :complete, :closed, :reset or :malformed; nil while it goes on
+      attr_reader :ended
+      # @return [Float, nil]
+      attr_reader :ended_at
+      # @return [String] the body, as much of it as is kept
+      attr_reader :body
+      # @return [Time] before the request was sent
+      attr_reader :asked_at
+      # @return [Time, nil] when the head was there
+      attr_reader :answered_at
+
+      # @param connection [Connection]
+      # @param method [String]
+      # @param bytes [String] the request
+      # @param seconds [Numeric] to send it
+      # @raise [ConnectionFailed]
+      def initialize(connection, method, bytes, seconds:)
+        @connection = connection
+        @parser = HTTP::Parser.new(:response)
+        @parser.request_method = method
+        @body = +"".b
+        @asked_at = Time.now
+        connection.write(bytes, seconds)
+        @sent_at = now
+      end
+
+      # Reads what comes until the block is content, the time is over, or nothing more can come.
+      #
+      # @param seconds [Numeric]
+      # @return [Boolean] whether the block is content; without one, whether the exchange is complete
+      def wait(seconds)
+        deadline = now + seconds
+        loop do
+          return true if block_given? ? yield : complete?
+          left = deadline - now
+          return false if @ended || left <= 0
+          pump(left)
+        end
+      end
+
+      # Reads once.
+      #
+      # @param seconds [Numeric] to wait for something to read
+      # @return [void]
+      def pump(seconds = 0)
+        return if @ended
+        case (bytes = @connection.read(seconds))
+        when :nothing then nil
+        when :reset then finish(:reset)
+        when nil then close_parser
+        else
+          @parser << bytes
+          parse
+        end
+      end
+
+      # @return [Boolean] whether the whole answer is there
+      def complete? = @ended == :complete
+
+      # @return [Integer, nil]
+      def status = @head&.status
+
+      # @param name [String] of a header field
+      # @return [String, nil] its values, joined
+      def [](name)
+        values = @head ? @head.values(name) : []
+        values.join(", ").force_encoding(Encoding::UTF_8).scrub("?") unless values.empty?
+      end
+
+      # @return [String, nil] the media type, in lower case
+      def type = self["content-type"]&.slice(/\A[^;\s]*/)&.downcase
+
+      # @return [Hash, nil] the body, if it is a JSON object
+      def json
+        document = JSON.parse(@body)
+        document if document.is_a?(Hash)
+      rescue JSON::ParserError, EncodingError
+        nil
+      end
+
+      # @return [Boolean] whether it is refused as Hikyaku's hub refuses (RFC 9457)
+      def problem? = type == "application/problem+json"
+
+      # @return [String, nil] what a problem document says
+      def detail = (json&.fetch("detail", nil).to_s if problem?)
+
+      # @return [Float, nil] seconds from the request to the head
+      def head_seconds = (@head_at - @sent_at if @head_at)
+
+      # @return [IO] for IO.select
+      def io = @connection.io
+
+      # @return [String, nil] the address that was connected to
+      def address = @connection.address
+
+      # @return [void]
+      def close = @connection.close
+
+      private
+
+      def parse
+        while (part = @parser.next)
+          case part
+          when :end then return finish(:complete)
+          when String then take(part)
+          else begin_answer(part)
+          end
+        end
+      rescue HTTP::Parser::Malformed
+        finish(:malformed)
+      end
+
+      def begin_answer(head)
+        return if head.interim?
+        @head = head
+        @head_at = now
+        @answered_at = Time.now
+      end
+
+      # A stream without a length ends with its connection, and is then complete for HTTP: here it was closed.
+      def close_parser
+        @parser.close
+        parse
+        @ended = :closed if @ended.nil? || (@ended == :complete && @head&.framing == :until_close)
+        @ended = :closed if @ended == :malformed && @head
+        @ended_at ||= now
+      end
+
+      def take(bytes)
+        @last_byte_at = now
+        @body << bytes.byteslice(0, KEPT_BYTES - @body.bytesize) if @body.bytesize < KEPT_BYTES
+      end
+
+      def finish(how)
+        @ended = how
+        @ended_at = now
+      end
+
+      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    end
+  end
+end

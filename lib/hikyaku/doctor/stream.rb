@@ -1,0 +1,90 @@
+# frozen_string_literal: true
+
+require_relative "../event_source/parser"
+require_relative "exchange"
+
+module Hikyaku
+  class Doctor
+    # An event stream, with the time at which each event and each comment came.
+    #
+    # HTML standard, section "Server-sent events".
+    #
+    # @api private
+    class Stream < Exchange
+      Arrival = Struct.new(:event, :at)
+      COMMENT = /[\r\n]:/n
+      # Arrivals and comments that are kept.
+      MOST = 10_000
+      private_constant :COMMENT, :MOST
+
+      # @return [Array<Arrival>]
+      attr_reader :arrivals
+      # @return [Array<Float>] when each comment came
+      attr_reader :comments
+      # @return [Integer] bytes of the body so far
+      attr_reader :size
+
+      # As Exchange.
+      def initialize(*, **)
+        @events = EventSource::Parser.new
+        @arrivals = []
+        @comments = []
+        @size = 0
+        @last = "\n".b
+        super
+      end
+
+      # Reads several streams until the block is content or the time is over.
+      #
+      # @param streams [Array<Stream>]
+      # @param seconds [Numeric]
+      # @return [Boolean]
+      def self.wait_all(streams, seconds)
+        deadline = clock + seconds
+        loop do
+          streams.each(&:pump)
+          return true if yield
+          open = streams.reject(&:ended)
+          return false if open.empty? || (left = deadline - clock) <= 0
+          # What TLS has read already is not seen by select, so it does not wait long.
+          IO.select(open.map(&:io), nil, nil, [left, 0.05].min)
+        end
+      end
+
+      def self.clock = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      private_class_method :clock
+
+      # @return [Boolean] whether this is an event stream
+      def stream? = status == 200 && type == "text/event-stream"
+
+      # @param id [String]
+      # @return [Arrival, nil]
+      def arrival(id) = @arrivals.find { |arrival| arrival.event.id == id }
+
+      # @return [Integer, nil] the reconnection time that was told last, in milliseconds
+      def retry = @events.retry
+
+      # @return [Boolean] whether the body is coded, so that its events cannot be read here
+      def coded? = !["", "identity"].include?(self["content-encoding"].to_s.downcase)
+
+      private
+
+      def take(bytes)
+        @size += bytes.bytesize
+        super
+        interpret(bytes) unless coded?
+      rescue EventSource::EventTooLarge
+        finish(:malformed)
+      end
+
+      # An answer that is no stream is kept as it is.
+      def interpret(bytes)
+        return unless stream?
+        found = (@last + bytes).scan(COMMENT).size
+        @comments.concat([last_byte_at] * found) if @comments.size < MOST
+        @last = bytes.byteslice(-1)
+        @events.feed(bytes) { |event| @arrivals << Arrival.new(event, last_byte_at) if @arrivals.size < MOST }
+      end
+    end
+  end
+end

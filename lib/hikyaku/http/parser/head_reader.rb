@@ -1,0 +1,74 @@
+# frozen_string_literal: true
+
+require_relative "field"
+require_relative "malformed"
+require_relative "request_line"
+require_relative "status_line"
+
+module Hikyaku
+  module HTTP
+    class Parser
+      # Reads heads line by line: a malformed start line is told at once, malformed fields when the head is whole.
+      #
+      # @api private
+      class HeadReader
+        def initialize(kind, input, limits)
+          @input = input
+          @limits = limits
+          @start_lines = {request: RequestLine, response: StatusLine}.fetch(kind) { raise ArgumentError, "there are requests and responses, no #{kind.inspect}" }
+          @leading_lines = (kind == :request) ? limits.leading_lines : 0
+          clear
+        end
+
+        # Whether something of a head was taken that is not whole yet.
+        def begun? = @start_line || @empty_lines > 0
+
+        # @return [Array(RequestLine, Array), Array(StatusLine, Array), nil] the start line, and names and values
+        # @raise [Malformed]
+        def read
+          return if @input.empty? && !@start_line
+          while (line = next_line)
+            if @start_line
+              return whole if line.empty?
+              @lines << line
+            elsif line.empty?
+              skip
+            else
+              @start_line = @start_lines.parse(line, @limits)
+            end
+          end
+        end
+
+        private
+
+        def clear
+          @start_line = nil
+          @lines = []
+          @bytes = @empty_lines = 0
+        end
+
+        def next_line
+          longest, long = @start_line ? [@limits.line_bytes, :line_too_long] : [@limits.start_line_bytes, :target_too_long]
+          line = @input.line(longest: longest, long: long, budget: @limits.head_bytes - @bytes, over: :head_too_large)
+          @bytes += line.bytesize + 2 if line
+          line
+        end
+
+        # RFC 9112, section 2.2: some clients send an empty line after a body.
+        def skip
+          @empty_lines += 1
+          @bytes = 0
+          raise Malformed.new(:start_line) if @empty_lines > @leading_lines
+        end
+
+        def whole
+          headers = @lines.each_with_index.map do |line, index|
+            raise Malformed.new(:too_many_headers) if index == @limits.headers
+            Field.parse(line)
+          end
+          [@start_line, headers.freeze].tap { clear }
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,65 @@
+# frozen_string_literal: true
+
+require_relative "malformed"
+
+module Hikyaku
+  module HTTP
+    class Parser
+      # The bytes that have arrived and were not taken yet.
+      #
+      # @api private
+      class Input
+        CR = "\r".ord
+        private_constant :CR
+
+        def initialize
+          @bytes = String.new(encoding: Encoding::BINARY)
+          @at = 0
+          @looked = 0
+        end
+
+        def size = @bytes.bytesize - @at
+
+        def empty? = size.zero?
+
+        # What was taken is dropped once it is more than what is left: each byte is copied a few times at most.
+        def <<(bytes)
+          if @at > size
+            @bytes = @bytes.byteslice(@at, size)
+            @at = 0
+          end
+          @bytes << bytes.b
+        end
+
+        # Takes as many bytes, or all that there are.
+        def take(count)
+          taken = @bytes.byteslice(@at, [count, size].min)
+          @at += taken.bytesize
+          @looked = 0
+          taken
+        end
+
+        # Takes a line whose end is there; what was looked through for it once is not looked through again.
+        #
+        # @param longest [Integer] bytes without CRLF
+        # @param budget [Integer] bytes with CRLF
+        # @param long [Symbol] why a line beyond `longest` is refused
+        # @param over [Symbol] why one beyond `budget` is
+        # @return [String, nil] without CRLF
+        # @raise [Malformed]
+        def line(longest:, long:, budget: Float::INFINITY, over: long)
+          window = [longest + 2, budget].min
+          seen = [size, window].min
+          stop = @bytes.index("\n", @at + @looked)
+          if stop.nil? || stop >= @at + seen
+            @looked = seen
+            return if seen < window
+            raise Malformed.new((longest + 2 <= budget) ? long : over)
+          end
+          raise Malformed.new(:line_end) unless stop > @at && @bytes.getbyte(stop - 1) == CR
+          take(stop + 1 - @at).delete_suffix("\r\n")
+        end
+      end
+    end
+  end
+end

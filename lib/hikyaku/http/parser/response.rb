@@ -1,0 +1,55 @@
+# frozen_string_literal: true
+
+require_relative "framing"
+require_relative "head"
+require_relative "malformed"
+
+module Hikyaku
+  module HTTP
+    class Parser
+      # The head of a response.
+      class Response < Head
+        # @return [Integer] 100 to 999
+        attr_reader :status
+        # @return [String] may be empty
+        attr_reader :reason
+
+        # @api private
+        def initialize(line, headers, request_method:)
+          super(headers, line.minor)
+          @status = line.status
+          @reason = line.reason
+          tunnel = request_method == "CONNECT" && status / 100 == 2
+          @upgrade = status == 101 || tunnel
+          framing = tunnel ? Framing.new(:none) : framing_of_answer(request_method)
+          framed(framing)
+          @keep_alive = persistent? && framing.kind != :until_close
+          freeze
+        end
+
+        # @return [String] without what may be secret
+        def inspect = "#<#{self.class} #{status} #{headers.map(&:first).join(" ")}>"
+
+        # @return [Boolean] whether the response itself is still to come, to the same request
+        def interim? = status / 100 == 1 && status != 101
+
+        # @api private
+        def ends_http? = upgrade?
+
+        private
+
+        # RFC 9112, section 6.3.
+        def framing_of_answer(request_method)
+          raise Malformed.new(:upgrade_missing) if status == 101 && !names_upgrade?
+          framing = Framing.of(headers, minor)
+          if status / 100 == 1 || status == 204
+            raise Malformed.new(:body_forbidden) if framing.body?
+            return Framing.new(:none)
+          end
+          return Framing.new(:none) if status == 304 || request_method == "HEAD"
+          (framing.kind == :none) ? Framing.new(:until_close) : framing
+        end
+      end
+    end
+  end
+end

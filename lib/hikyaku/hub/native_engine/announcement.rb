@@ -1,0 +1,60 @@
+# frozen_string_literal: true
+
+require "json"
+require "securerandom"
+require_relative "../subscription_document"
+require_relative "../url"
+
+module Hikyaku
+  class Hub
+    class NativeEngine
+      # How the engine announces a subscription: what stands before, between and behind the places where the subscriber's id,
+      # which only the engine knows, comes to stand, and whether the subscription is active.
+      #
+      # Made by describing the subscription of a subscriber that nobody else can be, and cutting the description there.
+      class Announcement
+        Described = Struct.new(:subscriber, :matcher, :payload)
+        Nobody = Struct.new(:id)
+        TRUE_SIZE = 4
+        private_constant :Described, :Nobody, :TRUE_SIZE
+
+        # @param topics [Topics]
+        # @param documents [SubscriptionDocument]
+        def initialize(topics, documents)
+          @topics = topics
+          @documents = documents
+        end
+
+        # @param matcher [Matcher]
+        # @param payload [Object, nil] what the token says of the subscription
+        # @return [Array<String>] topic, path of the topic, four pieces of the document, event type: see hk_announcement_t
+        def call(matcher, payload)
+          id = "urn:uuid:#{SecureRandom.uuid}"
+          escaped = id.gsub(":", "%3A")
+          described = Described.new(Nobody.new(id), matcher, payload)
+          topic = @documents.topic(described)
+          path = Url.parse(topic, base: @topics.base).pathname
+          head, between, begun = pieces(described, true, escaped, id)
+          *, ended = pieces(described, false, escaped, id)
+          place = begun.each_char.with_index.find { |char, index| char != ended[index] }.last
+          [cut(topic, escaped), cut(path, escaped), head, between, begun[0, place], begun[place + TRUE_SIZE..],
+            @documents.event_type(described) || ""]
+        end
+
+        private
+
+        def pieces(described, active, escaped, id)
+          head, rest = JSON.generate(@documents.document(described, active: active)).split(escaped, 2)
+          [head, *rest.split(id, 2)]
+        end
+
+        def cut(text, ending)
+          raise "the address #{text} of a subscription does not end with the subscriber" unless text.end_with?(ending)
+          text.delete_suffix(ending)
+        end
+      end
+
+      private_constant :Announcement
+    end
+  end
+end

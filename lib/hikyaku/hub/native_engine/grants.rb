@@ -1,0 +1,89 @@
+# frozen_string_literal: true
+
+require_relative "announcement"
+
+module Hikyaku
+  class Hub
+    class NativeEngine
+      # The grants that the engine has been given, with what it made of them: each Grant object is compiled once as long as
+      # somebody uses it, and so is each matcher. What only this table holds is let go whenever the table has doubled.
+      class Grants
+        # So many that nobody uses may be there.
+        SPARE = 1_024
+        Entry = Struct.new(:grant, :compiled)
+        private_constant :SPARE, :Entry
+
+        # @param topics [Topics]
+        # @param documents [SubscriptionDocument, nil]
+        # @param gap_policy [#call, nil]
+        # @yieldparam name [Symbol] what the engine shall do: :_matcher, :_grant or :_held
+        # @yieldparam arguments [Array]
+        def initialize(topics:, documents:, gap_policy:, &engine)
+          @announcement = Announcement.new(topics, documents) if documents
+          @gap_policy = gap_policy
+          @engine = engine
+          @tags = {}.compare_by_identity
+          @entries = {}
+          @matchers = {}
+          @tag = 0
+          @most_entries = @most_matchers = SPARE
+        end
+
+        # @param tag [Integer]
+        # @return [Grant, nil] while it is in use
+        def [](tag) = @entries[tag]&.grant
+
+        # @param grant [Grant]
+        # @return [Compiled]
+        def compile(grant)
+          tag = @tags[grant]
+          (tag ? @entries[tag] : add(grant)).compiled
+        end
+
+        # @return [Integer] how many there are
+        def size = @entries.size
+
+        private
+
+        def add(grant)
+          sweep
+          tag = @tag += 1
+          subscriptions = grant.matchers.map do |matcher|
+            [compiled(matcher), @announcement&.call(matcher, grant.payload_of(matcher))]
+          end
+          made = @engine.call(:_grant, tag, subscriptions, all(grant.reads), all(grant.publishes), grant.subject, grant.expires_at)
+          @tags[grant] = tag
+          @entries[tag] = Entry.new(grant, made)
+        end
+
+        def all(matchers) = matchers.uniq.map { |matcher| compiled(matcher) }
+
+        def compiled(matcher)
+          @matchers[matcher] ||= begin
+            kind, *anchor = matcher.anchor
+            origin, prefix = (kind == :url) ? anchor : [nil, anchor.first]
+            close = @gap_policy && @gap_policy.call(matcher) == :close
+            @engine.call(:_matcher, matcher.type, matcher.pattern, kind, matcher.program, origin, prefix, close)
+          end
+        end
+
+        def sweep
+          if @entries.size >= @most_entries
+            unused(@entries.keys, @entries.values.map(&:compiled)) { |tag| @tags.delete(@entries.delete(tag).grant) }
+            @most_entries = 2 * @entries.size + SPARE
+          end
+          if @matchers.size >= @most_matchers
+            unused(@matchers.keys, @matchers.values) { |matcher| @matchers.delete(matcher) }
+            @most_matchers = 2 * @matchers.size + SPARE
+          end
+        end
+
+        def unused(keys, compiled)
+          keys.zip(@engine.call(:_held, compiled)) { |key, held| yield key unless held }
+        end
+      end
+
+      private_constant :Grants
+    end
+  end
+end

@@ -1,0 +1,107 @@
+# frozen_string_literal: true
+
+require "securerandom"
+require_relative "../gap"
+require_relative "../past"
+
+module Hikyaku
+  class Hub
+    class RubyEngine
+      # Streams that get another grant while they last: matchers come and go, and nothing happens to those that stay.
+      module Changing
+        # Of a capability.
+        RANDOM_BYTES = 16
+        private_constant :RANDOM_BYTES
+
+        def capability(subscriber) = subscriber.closed ? nil : subscriber.capability
+
+        def find(capability) = @capabilities[capability]
+
+        def change(subscriber, grant, now:, expires_in: nil, last_event_id: nil)
+          return if subscriber.closed || subscriber.closing
+          present = subscriber.subscriptions.to_h { |subscription| [subscription.matcher, subscription] }
+          added = grant.matchers - present.keys
+          removed = present.values_at(*(present.keys - grant.matchers))
+          from, answer, gap = beginning(subscriber, grant, added, last_event_id)
+          remember(subscriber, grant, from, answer, begins: added.any?)
+          ended = announcements(removed, active: false)
+          begun = rearrange(subscriber, grant, present, removed, from)
+          control(subscriber, gap) if gap
+          subscriber.catching_up = true unless last_event_id.to_s.empty?
+          set_deadline(subscriber, now, expires_in)
+          ready!(subscriber)
+          tell(ended + announcements(begun, active: true), now)
+          answer
+        end
+
+        private
+
+        def make_changeable(subscriber, last_event_id)
+          subscriber.capability = SecureRandom.urlsafe_base64(RANDOM_BYTES).freeze
+          subscriber.catching_up = true unless last_event_id.to_s.empty?
+          @capabilities[subscriber.capability] = subscriber
+        end
+
+        # Behind which position those begin that are added, and what is said of that.
+        #
+        # @return [Array(Integer, String, String)] the last is a gap event, or nil
+        def beginning(subscriber, grant, added, last_event_id)
+          return [@log.head, readable_id(grant)] if added.empty? || last_event_id.to_s.empty?
+          position, answer = resolve(last_event_id, grant)
+          return [position, readable_id(grant)] unless answer == "earliest"
+          return [position, answer] if last_event_id == "earliest"
+          goes_on = [position, subscriber.position].min
+          [position, answer, Gap.event(id: @cipher.seal(goes_on), after: last_event_id, reason: "unknown", matchers: added)]
+        end
+
+        # Where it stands with what it has, before that becomes something else; and it goes back if there is something to catch
+        # up. What it was sent with other private topics than from now on is not known any more.
+        #
+        # @raise [TooManyRewinds] nothing was changed
+        def remember(subscriber, grant, from, answer, begins:)
+          here = subscriber.position
+          begin_past(subscriber) if begins && subscriber.past.nil?
+          go_back(subscriber, here, from, answer) if from < here
+          return if subscriber.grant.reads == grant.reads
+          if subscriber.past
+            subscriber.subscriptions.each { |subscription| subscription.since = here if subscription.since < here }
+          elsif subscriber.began_at < here
+            subscriber.began_at = here
+            subscriber.last_event_id = nil
+          end
+        end
+
+        def begin_past(subscriber)
+          subscriber.past = Past.new
+          subscriber.subscriptions.each { |subscription| subscription.from = subscription.since = subscriber.began_at }
+        end
+
+        def go_back(subscriber, here, from, answer)
+          subscriber.past.add(here, subscriber.grant, subscriber.subscriptions)
+          subscriber.subscriptions.each { |subscription| subscription.from = here if subscription.from < here }
+          subscriber.go_back_to(from)
+          subscriber.began_at = from
+          subscriber.last_event_id = answer
+        end
+
+        # @return [Array<Subscription>] those that were added
+        def rearrange(subscriber, grant, present, removed, from)
+          begun = []
+          subscriptions = grant.matchers.map do |matcher|
+            present[matcher] || link(subscriber, matcher).tap do |subscription|
+              subscription.from = subscription.since = from
+              begun << subscription
+            end
+          end
+          removed.each { |subscription| unlink(subscription) }
+          subscriber.grant = grant
+          subscriber.past&.settle(subscriptions)
+          subscriber.subscriptions = subscriptions
+          begun
+        end
+      end
+
+      private_constant :Changing
+    end
+  end
+end

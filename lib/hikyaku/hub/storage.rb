@@ -1,0 +1,187 @@
+# frozen_string_literal: true
+
+require "fileutils"
+require "securerandom"
+require_relative "../error"
+require_relative "../log/journal"
+require_relative "storage/entry"
+require_relative "storage/syncing"
+require_relative "storage/youth"
+
+module Hikyaku
+  # An update could not be kept, so it was not published: there is no room, or the disk has failed.
+  class StorageFailed < StandardError
+    include Error
+  end
+
+  class Hub
+    # Keeps a hub's log over a restart: a journal of what was published, for as long as the log's ring has it.
+    #
+    #     storage = Storage.new("/var/lib/hub", history: 33_554_432, level: :synced)
+    #     storage.open { |entry| ring_takes(entry) }
+    #     ticket = storage.append(update, …)  under the hub's lock
+    #     storage.await(ticket)               in any thread: until it is as safe as the level says
+    #     storage.retain(from: position)      what stands before is not needed any more
+    #
+    # docs/journal.md, section "What the hub keeps".
+    class Storage
+      UPDATE = 16
+      KEY = 17
+      KEY_BYTES = 16
+      # A journal has about so many segments, so that what is not needed any more goes in so many steps.
+      SEGMENTS = 4
+      # Bytes that a segment may have.
+      SEGMENT_BYTES = ((1 << 20)..(32 << 20))
+      BLOCK = 4096
+      LEVELS = %i[written synced].freeze
+      private_constant :UPDATE, :KEY, :KEY_BYTES, :SEGMENTS, :SEGMENT_BYTES, :BLOCK, :LEVELS
+
+      # @param history [Integer] bytes that the hub's ring may cost
+      # @return [Integer] bytes of a segment
+      def self.segment_bytes(history) = (history / SEGMENTS / BLOCK * BLOCK).clamp(SEGMENT_BYTES)
+
+      # @return [String] 16 bytes: of the ids that the hub makes
+      attr_reader :key
+      # @return [Integer] the position that the next event has
+      attr_reader :next_position
+
+      # @param folder [String] is made where it is missing
+      # @param history [Integer] bytes that the hub's ring may cost
+      # @param level [Symbol] :written, whatever is published survives the process; :synced, also a loss of power
+      # @param age [Numeric, nil] seconds after which an update is not kept any more; nil or 0: never
+      # @param files [Log::Journal::Files, nil] the system calls
+      # @param clock [#call] milliseconds since 1970
+      def initialize(folder, history:, level: :written, age: nil, files: nil,
+        clock: -> { Process.clock_gettime(Process::CLOCK_REALTIME, :millisecond) })
+        raise ArgumentError, "a hub's level is #{LEVELS.join(" or ")}, not #{level}" unless LEVELS.include?(level)
+        @folder = folder
+        @level = level
+        @clock = clock
+        @options = {segment_bytes: Storage.segment_bytes(history), files: files, clock: clock}
+        @next_position = 1
+        @ends = {} # numbers of segments, and the newest position in each
+        @youth = Youth.new(age, clock)
+        @lock = Mutex.new
+      end
+
+      # Opens the journal, or makes one, and hands over what it has. From the first entry on there is a key.
+      #
+      # @yieldparam entry [Entry] each update that is kept, in order
+      # @return [self]
+      # @raise [StorageFailed]
+      # @raise [Log::Journal::Locked, Log::Journal::Corrupt]
+      def open
+        FileUtils.mkdir_p(@folder, mode: 0o700)
+        @journal = Log::Journal.open(@folder, on_begin: method(:remember), **@options) { |record| restore(record) { |entry| yield entry } }
+        @syncing = Syncing.new(@journal, @lock)
+        self
+      rescue SystemCallError, Log::Journal::Full, Log::Journal::Failed => error
+        raise StorageFailed, "the hub's history cannot be kept in #{@folder}: #{error.message}"
+      end
+
+      # Keeps an update, before anybody sees it.
+      #
+      # @param update [Update]
+      # @param topics [Array<String>]
+      # @param type [String, nil] its event type
+      # @return [Integer, nil] what `await` takes; nil when there is nothing to wait for
+      # @raise [StorageFailed] nothing was kept
+      def append(update, topics:, type: update.type)
+        entry = Entry.new(position: @next_position, published_at: @clock.call, topics: topics, data: update.data, private: update.private?,
+          id: update.id, type: type, retry_after: update.retry_after)
+        failing { @lock.synchronize { keep(entry) } }
+      end
+
+      # Waits until what was kept is as safe as the level says.
+      #
+      # @param ticket [Integer, nil]
+      # @return [void]
+      # @raise [StorageFailed] it is in doubt
+      def await(ticket)
+        failing { @syncing.await { safe?(ticket) } } if ticket
+      end
+
+      # What stands before a position is not needed any more.
+      #
+      # @param from [Integer] the oldest position that is
+      # @return [void]
+      # @raise [StorageFailed]
+      def retain(from:)
+        return unless @ends.size > 1 && @ends.first.last < from
+        @lock.synchronize do
+          while @ends.first.last < from && @ends.first.first != @journal.current
+            number, = @ends.shift
+            failing { @journal.drop(number) }
+          end
+        end
+      end
+
+      # @return [Integer] the oldest position that is young enough to be kept; 0: all are
+      def young_from = @youth.from
+
+      # Ends in order. Harmless when repeated.
+      #
+      # @return [void]
+      # @raise [StorageFailed]
+      def close
+        @syncing.stop
+        failing { @journal.close }
+      end
+
+      # Lets go of it, as a crash would: it is another process's.
+      #
+      # @return [void]
+      def abandon
+        @syncing.stop
+        @journal.abandon
+      end
+
+      # @return [Log::Journal::Stats]
+      def stats = @journal.stats
+
+      # @return [String] without the key
+      def inspect = "#<#{self.class.name} #{@folder}>"
+
+      private
+
+      def restore(record)
+        case record.type
+        when KEY then @key, @next_position = record.body.unpack("a#{KEY_BYTES}Q<")
+        when UPDATE
+          entry = Entry.read(record)
+          note(entry, record.place)
+          yield entry
+        end
+      end
+
+      # First in every segment.
+      def remember(journal)
+        @key ||= SecureRandom.bytes(KEY_BYTES)
+        journal.append(KEY, 0, [@key, @next_position].pack("a#{KEY_BYTES}Q<"), urgent: true)
+      end
+
+      def keep(entry)
+        position = @journal.append(UPDATE, entry.flags, entry.to_bytes)
+        note(entry, @journal.place)
+        @journal.write
+        @journal.want_sync(position) if @level == :synced
+        @syncing.rouse
+        position unless safe?(position)
+      end
+
+      def safe?(position) = ((@level == :synced) ? @journal.synced : @journal.written) >= position
+
+      def note(entry, place)
+        @ends[place >> 32] = entry.position
+        @youth.note(entry.position, entry.published_at)
+        @next_position = entry.position + 1
+      end
+
+      def failing
+        yield
+      rescue Log::Journal::Full, Log::Journal::Failed, LimitExceeded => error
+        raise StorageFailed, "the update cannot be kept: #{error.message}"
+      end
+    end
+  end
+end

@@ -1,0 +1,150 @@
+# frozen_string_literal: true
+
+require "securerandom"
+require "socket"
+require_relative "error"
+require_relative "hub/native_engine"
+
+module Hikyaku
+  # Carries the bytes of a hub with the native engine, or of a broker, or of both: one thread for all sockets, which needs Ruby's lock for nothing but to
+  # start and to end. It starts when the first socket comes and belongs to the process that started it; a forked child
+  # begins anew.
+  #
+  # To those who mount a hub it is what Reactor is. A server can give it more: sockets to listen on, whose
+  # requests it answers as far as it knows how, from decisions that it remembers (Requests); and a broker (Sessions).
+  class NativeReactor
+    # What the kernel may hold for a reader that does not read.
+    SEND_BUFFER = 64 * 1024
+    # Seconds that a stop takes at most.
+    DRAIN_SECONDS = 5
+    private_constant :SEND_BUFFER, :DRAIN_SECONDS
+
+    # @param hub [Hub, nil] with a NativeEngine; nil: there is none
+    # @param broker [Broker::NativeEngine, nil] see Sessions
+    # @param write_timeout [Numeric, nil] seconds without progress after which a blocked subscriber is closed
+    # @param logger [Logger, nil]
+    # @param limits [Hash] see Requests#take_requests for those of requests
+    # @option limits [Numeric] :drain_timeout seconds that a stop takes at most: for what is pending, and for clients that
+    #   are slow to take it
+    # @raise [NativeUnavailable]
+    def initialize(hub, broker: nil, write_timeout: 30, logger: nil, **limits)
+      @hub = hub
+      @broker = broker
+      @engine = hub&.drive { |engine| engine }
+      raise NativeUnavailable, "this reactor is for the native engine, not for #{@engine.class}" unless @engine.nil? || @engine.is_a?(Hub::NativeEngine)
+      @logger = logger
+      @options = {serves: false, write_timeout: write_timeout, send_buffer: SEND_BUFFER, drain_timeout: DRAIN_SECONDS, **limits}
+      @start = Mutex.new
+      @thread = @pid = nil
+      @repeats = Repeats.new(logger)
+      hub&.driver = self
+    end
+
+    # Takes over a connection. What the subscriber has missed is sent at once.
+    #
+    # @param subscriber [Hub::NativeEngine::Subscriber]
+    # @param connection [BasicSocket] belongs to the reactor from now on, which has closed this object
+    # @return [void]
+    def attach(subscriber, connection)
+      own!
+      @engine.handed_over(subscriber)
+      @hub.unsubscribe(subscriber) unless _attach(connection.fileno, subscriber.serial)
+    rescue IOError, SystemCallError => error
+      @logger&.warn("reactor: #{error.class}: #{error.message}")
+      @hub.unsubscribe(subscriber)
+    ensure
+      connection.close
+    end
+
+    # Somebody may be ready.
+    #
+    # @return [void]
+    def wake = _wake
+
+    # Forgets decisions that it remembers.
+    #
+    # @param subject [String, nil] nil: all of them
+    # @return [void]
+    def forget(subject) = @engine && _forget(@engine, subject)
+
+    # Calls a block regularly, on a thread of its own, while the reactor runs.
+    #
+    # @param seconds [Numeric]
+    # @return [void]
+    def every(seconds, &block)
+      @repeats.add(seconds, block)
+      @repeats.start if running?
+    end
+
+    # Sends what is pending, closes every stream and ends the thread.
+    #
+    # @param seconds [Numeric] how long to wait for that
+    # @return [void]
+    def stop(seconds: DRAIN_SECONDS)
+      return unless _open?
+      own!
+      @repeats.stop
+      thread = @thread
+      _stop
+      thread.join(seconds + 1) unless thread == Thread.current
+    end
+
+    # @return [Boolean]
+    def running? = (@thread&.alive? && @pid == Process.pid) || false
+
+    # Figures: of connections and requests while it runs, of decisions always.
+    #
+    # @return [Hash{Symbol => Integer}] connections, streams, sessions, accepted, requests, bytes_in, bytes_out,
+    #   refused_connections, refused_of_address, refused_asks, malformed, timed_out_heads, timed_out_writes, timed_out_idle,
+    #   timed_out_hellos, turns, turn_ns, longest_turn_ns; with a hub grant_hits, grant_misses, asks, decisions, decision_bytes
+    def stats
+      return _loop_stats || {} unless @engine
+      gate = _gate_stats(@engine)
+      decided = {grant_hits: gate[:hits], grant_misses: gate[:misses], asks: gate[:asks], decisions: gate[:decisions], decision_bytes: gate[:bytes]}
+      (_loop_stats || {}).merge(decided)
+    end
+
+    # @return [String]
+    def inspect = "#<#{self.class.name} #{running? ? "running" : "idle"}>"
+
+    private
+
+    # Starts the thread in this process, also again if somebody has ended it. What a parent process left behind is
+    # forgotten, none of its sockets touched.
+    def own!
+      return if running?
+      @start.synchronize do
+        next if running?
+        _open(@engine, @broker, {secret: SecureRandom.bytes(16), **@options}) unless _open?
+        @pid = Process.pid
+        @thread = Thread.handle_interrupt(StandardError => :never) { Thread.new { run } }
+        @thread.name = "hikyaku-reactor"
+        @repeats.start
+      end
+    end
+
+    def run
+      nil while turn
+      _close
+    end
+
+    # What others raise in this thread comes while it carries bytes, never while it deals with what came before.
+    #
+    # @return [Boolean] whether there is another
+    def turn
+      again = Thread.handle_interrupt(StandardError => :immediate) { _run }
+      look_at_storage
+      again
+    rescue => error
+      @logger&.error("reactor: #{error.class}: #{error.message} (#{error.backtrace&.first})")
+      sleep 0.1
+      true
+    end
+  end
+end
+
+require_relative "native_reactor/repeats"
+require_relative "native_reactor/request"
+require_relative "native_reactor/requests"
+require_relative "native_reactor/hello"
+require_relative "native_reactor/sessions"

@@ -1,0 +1,148 @@
+# frozen_string_literal: true
+
+require "ipaddr"
+require "securerandom"
+require "socket"
+require_relative "../hub/native_engine"
+
+module Hikyaku
+  class NativeReactor
+    # The server's side. The reactor reads requests from sockets that it listens on, or that are handed to it. It publishes
+    # and subscribes by itself where it remembers what was decided for the same values; all else is asked, here:
+    #
+    #     reactor.take_requests(path: "/.well-known/mercure")
+    #     reactor.listen(TCPServer.new("127.0.0.1", 3000))
+    #     while (request = reactor.next_request)             on as many threads as are to answer
+    #       status, headers, body = app.call(request.env)
+    #       reactor.remember(request, grant, head: head)     where something was granted, before it is answered
+    #       reactor.answer(request, head, body)              or answer_stream, or answer_yourself
+    #     end
+    #
+    # What a decision that may be remembered can depend on is all that such a request's `env` holds, so that nothing else can
+    # have decided. A request that nobody answers is answered with 500 when its object goes.
+    module Requests
+      # Seconds after which a waiting thread looks whether somebody wants it.
+      PATIENCE = 1.0
+      LIMITS = {max_topics: 1_000, max_topic_bytes: 4_096, max_id_bytes: 1_024, max_type_bytes: 256, max_body_bytes: 1_048_576}.freeze
+      HTTP = {max_head_bytes: 64 * 1024, max_asks: 4_096, max_connections: nil, max_of_address: nil, head_timeout: 10, idle_timeout: 20}.freeze
+      private_constant :PATIENCE, :LIMITS, :HTTP
+
+      # Prepares for requests. Once, before the reactor has anything to do.
+      #
+      # @param path [String] of the hub, as requests write it
+      # @param cookie_names [Array<String>] of the cookies that may hold a token
+      # @param legacy [Boolean] whether clients of 0.x are understood
+      # @param counts_loopback [Boolean] whether limits of an address are about this machine's, too
+      # @param dates [Boolean] whether answers that are given without Ruby have a field Date
+      # @param trusted_proxies [Array<IPAddr>] whose X-Forwarded-For is believed
+      # @param max_table_bytes [Integer] what the remembered decisions may take
+      # @param limits [Hash{Symbol => Numeric}] beyond which Ruby is asked to refuse: max_topics, max_topic_bytes, max_id_bytes,
+      #   max_type_bytes, max_body_bytes; and of HTTP: max_head_bytes, max_asks (requests that wait for Ruby), max_connections,
+      #   max_of_address (connections of one peer that are no streams), head_timeout and idle_timeout (seconds for a head, and
+      #   between two requests)
+      # @return [void]
+      def take_requests(path:, cookie_names: [], legacy: false, counts_loopback: true, dates: false,
+        trusted_proxies: [], max_table_bytes: 67_108_864, **limits)
+        unknown = limits.keys - LIMITS.keys - HTTP.keys
+        raise ArgumentError, "unknown limits: #{unknown.join(", ")}" if unknown.any?
+        raise IOError, "the reactor runs already" if _open?
+        networks = trusted_proxies.map { |range| [range.ipv4? ? 4 : 6, range.prefix, range.hton] }
+        _gate(@engine, path: path, cookie_names: cookie_names, legacy: legacy, counts_loopback: counts_loopback, dates: dates, trusted_proxies: networks,
+          max_table_bytes: max_table_bytes, secret: SecureRandom.bytes(16), **LIMITS, **limits.slice(*LIMITS.keys))
+        @options = {**@options, **HTTP, **LIMITS.slice(:max_body_bytes), **limits.slice(*HTTP.keys, :max_body_bytes), serves: true}
+      end
+
+      # Accepts connections.
+      #
+      # @param socket [TCPServer, UNIXServer] stays open and the caller's: to close it when the reactor has stopped
+      # @return [void]
+      # @raise [IOError] the reactor is stopping, or was not told to take requests
+      # @raise [SystemCallError]
+      def listen(socket)
+        own!
+        _listen(socket.fileno, socket.is_a?(TCPServer)) or raise IOError, "the reactor is stopping, or was not told to take requests"
+      end
+
+      # Takes over a connection on which a request, or its beginning, was read already.
+      #
+      # @param socket [BasicSocket] belongs to the reactor from now on, which has closed this object
+      # @param bytes [String] what was read
+      # @return [Boolean] false when the reactor is stopping
+      def adopt(socket, bytes = "")
+        own!
+        _adopt(socket.fileno, bytes)
+      ensure
+        socket.close
+      end
+
+      # Waits for a request that needs an answer.
+      #
+      # @param timeout [Numeric, nil] seconds; nil: for ever
+      # @return [Request, nil] nil when none came in that time, or none will come, because the reactor has stopped
+      def next_request(timeout: nil) = wait_for(timeout) { |seconds| _next(seconds) }
+
+      # @param request [Request] is void afterwards
+      # @param head [String] status line, headers and the empty line
+      # @param body [String, nil] none for HEAD and for statuses without
+      # @param close [Boolean] the connection ends afterwards
+      # @return [void]
+      # @raise [IOError] it was answered already
+      def answer(request, head, body = nil, close: false) = _answer(request, head, body, close)
+
+      # Answers with an event stream.
+      #
+      # @param request [Request] is void afterwards
+      # @param head [String] status line, headers and the empty line
+      # @param subscriber [Hub::NativeEngine::Subscriber] is unsubscribed when the client is gone
+      # @return [void]
+      # @raise [IOError] it was answered already
+      def answer_stream(request, head, subscriber)
+        @engine.handed_over(subscriber)
+        _answer_stream(request, head, subscriber.serial)
+      end
+
+      # Gives the connection away: the caller answers, and closes it.
+      #
+      # @param request [Request] is void afterwards
+      # @return [Socket, nil] non-blocking; nil when the client is gone
+      # @raise [IOError] it was answered already
+      def answer_yourself(request)
+        descriptor = _answer_yourself(request)
+        descriptor && Socket.for_fd(descriptor)
+      end
+
+      # Remembers what was decided, for requests with the same values, until `forget` or the grant's end. Does nothing for a
+      # request about which nothing may be remembered.
+      #
+      # @param request [Request] not answered yet
+      # @param grant [Hub::Grant] with matchers for a subscribe, with `publishes` for a publish
+      # @param head [String] status line and headers without the empty line, and without `Date`: of a stream without `Mercure-Last-Event-ID` (and
+      #   `Last-Event-ID`), of a publish without `Content-Length`
+      # @return [void]
+      def remember(request, grant, head:)
+        key = request.key or return
+        epoch = request.epoch
+        @hub.drive { |engine| _remember(engine, key, epoch, engine.compile(grant), head) }
+      end
+
+      private
+
+      # What the block has found: nil when there was nothing in its time, false when there will be nothing.
+      def wait_for(timeout)
+        deadline = timeout && monotonic + timeout
+        while _open?
+          left = deadline ? deadline - monotonic : PATIENCE
+          found = yield left.clamp(0, PATIENCE)
+          return found if found
+          return if found == false || (deadline && monotonic >= deadline)
+        end
+      rescue IOError
+        nil # it was closed meanwhile
+      end
+
+      def monotonic = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    end
+
+    include Requests
+  end
+end

@@ -1,0 +1,129 @@
+# frozen_string_literal: true
+
+require "socket"
+require_relative "../http/parser"
+require_relative "away"
+require_relative "exchange"
+
+module Hikyaku
+  class Relay
+    # An answer of the hub's that is given on as it comes: for servers that do not give their socket away. It holds what the
+    # server gives a response, a thread or a fibre, until either side ends it.
+    class Stream
+      CHUNK = 65_536
+      # For the head of the answer.
+      SECONDS = 30
+      EVENTS = %r{\Atext/event-stream\b}i
+      private_constant :CHUNK, :SECONDS, :EVENTS
+
+      @open = {}
+      @lock = Mutex.new
+
+      class << self
+        # Ends all that are open in this process: a server that stops would wait for them.
+        #
+        # @return [void]
+        def close_all = @lock.synchronize { @open.keys }.each(&:interrupt)
+
+        # @api private
+        def enter(stream) = @lock.synchronize { @open[stream] = true }
+
+        # @api private
+        def leave(stream) = @lock.synchronize { @open.delete(stream) }
+      end
+
+      # @param path [String] of the Unix socket on which the hub listens
+      # @param bytes [String] a request
+      # @raise [Away]
+      def initialize(path, bytes)
+        @socket = UNIXSocket.new(path)
+        @socket.write(bytes)
+        @parser = HTTP::Parser.new(:response)
+        @head = head
+      rescue SystemCallError, IOError, HTTP::Parser::Malformed
+        @socket&.close
+        raise Away
+      end
+
+      # @param env [Hash] the Rack environment of the request
+      # @return [Array(Integer, Hash, #call)] a Rack response
+      def response(env)
+        headers = @head.headers.group_by { |name, _| name.downcase }.except(*Exchange::HOP_BY_HOP)
+          .transform_values { |fields| fields.map { |_, value| value.dup.force_encoding(Encoding::UTF_8) }.then { |values| values.one? ? values.first : values } }
+        return [@head.status, headers, [rest]] unless @head.status == 200 && EVENTS.match?(headers["content-type"].to_s)
+        headers["connection"] = "close" if env["SERVER_PROTOCOL"].to_s.start_with?("HTTP/1")
+        [@head.status, headers, self]
+      end
+
+      # Gives on what comes, until either side has ended.
+      #
+      # @param stream [#write] the server's; `flush` and `close` are called where it has them
+      # @return [void]
+      def call(stream)
+        Stream.enter(self)
+        while (part = body)
+          stream.write(part)
+          stream.flush if stream.respond_to?(:flush)
+        end
+      rescue IOError, SystemCallError, HTTP::Parser::Malformed
+        nil # the client is gone, or the hub
+      ensure
+        Stream.leave(self)
+        @socket.close
+        stream.close if stream.respond_to?(:close)
+      end
+
+      # The server is done with the response.
+      #
+      # @return [void]
+      def close = @socket.close
+
+      # @return [void]
+      def interrupt
+        @socket.shutdown
+      rescue IOError, SystemCallError
+        nil
+      end
+
+      private
+
+      def head
+        deadline = now + SECONDS
+        until (head = @parser.next).is_a?(HTTP::Parser::Response) && !head.interim?
+          next if head
+          wait = deadline - now
+          raise IOError, "the hub does not answer" unless wait.positive? && @socket.wait_readable(wait)
+          @parser << @socket.readpartial(CHUNK)
+        end
+        head
+      end
+
+      # @return [String, nil] the next piece; nil at the end
+      def body
+        loop do
+          part = @parser.next
+          return (part == :end) ? nil : part if part
+          read
+        end
+      end
+
+      def read
+        @parser << @socket.readpartial(CHUNK)
+      rescue EOFError
+        @parser.close
+      end
+
+      def rest
+        whole = +"".b
+        while (part = body)
+          whole << part
+        end
+        whole
+      ensure
+        @socket.close
+      end
+
+      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    end
+  end
+end

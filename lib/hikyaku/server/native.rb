@@ -1,0 +1,133 @@
+# frozen_string_literal: true
+
+require "ipaddr"
+require_relative "error_stream"
+require_relative "native/oversize"
+require_relative "native/response"
+require_relative "open_files"
+require_relative "../web/authorization"
+require_relative "../web/problem"
+require_relative "../web/request"
+
+module Hikyaku
+  class Server
+    # The HTTP server of the native engine, seen from Ruby: the engine's loop accepts, parses, and answers whatever it
+    # knows; what it does not, a few threads here ask the Rack application. Which subscribe or publish was granted goes back
+    # to the engine, so that the next with the same values is answered without Ruby.
+    class Native
+      BROKEN = Web::Problem.new(500, "the hub made a mistake; its log says more")
+      # Connections that are no streams, which an address may have however few streams it may have.
+      LEAST_OF_ADDRESS = 64
+      private_constant :BROKEN, :LEAST_OF_ADDRESS
+
+      # A reactor for an application that brings none: it holds no hub.
+      #
+      # @param config [Config]
+      # @param logger [Logger]
+      # @return [NativeReactor]
+      def self.reactor(config, logger)
+        require_relative "../hub"
+        require_relative "../native_reactor"
+        NativeReactor.new(Hub.new(hub_url: config.hub_url, engine: Hub::NativeEngine), write_timeout: config.write_timeout, logger: logger)
+      end
+
+      # @param app [#call] a Rack application
+      # @param reactor [NativeReactor] which has the loop
+      # @param config [Config]
+      # @param logger [Logger]
+      # @param listener [Listener]
+      # @param files [Integer] that the process may open
+      def initialize(app, reactor:, config:, logger:, listener:, files:)
+        @app = app
+        @reactor = reactor
+        @logger = logger
+        @listener = listener
+        @threads = config.threads
+        @errors = ErrorStream.new(logger)
+        prepare(config, files)
+      end
+
+      # Listens, in threads of its own.
+      #
+      # @return [Thread] which ends when the server has stopped
+      def run
+        @listener.sockets.each { |socket| @reactor.listen(socket) }
+        workers = Array.new(@threads) { |number| Thread.new { work }.tap { |thread| thread.name = "hikyaku-web #{number + 1}" } }
+        Thread.new { workers.each(&:join) }
+      end
+
+      # Accepts nothing more, answers what was read, and ends the streams. Does not wait for it.
+      #
+      # @return [void]
+      def stop
+        @listener.close
+        Thread.new { @reactor.stop }
+      end
+
+      private
+
+      # What the engine must know to take requests, and what it leaves to the application to refuse.
+      def prepare(config, files)
+        @oversize = Oversize.new(config.max_request_bytes)
+        cookies = [config.cookie_name, (Web::Authorization::LEGACY_COOKIE_NAME if config.legacy)].compact
+        @reactor.take_requests(path: config.path, cookie_names: cookies, legacy: config.legacy, dates: true,
+          counts_loopback: config.counts_loopback?, trusted_proxies: config.trusted_proxies.map { |range| IPAddr.new(range) },
+          max_topics: config.max_topics, max_topic_bytes: config.max_topic_bytes, max_id_bytes: config.max_id_bytes,
+          max_type_bytes: config.max_type_bytes, max_body_bytes: config.max_request_bytes,
+          max_connections: OpenFiles.for_connections(files), max_of_address: [config.max_connections_per_address, LEAST_OF_ADDRESS].max)
+      end
+
+      def work
+        while (request = @reactor.next_request)
+          answer(request)
+        end
+      end
+
+      # Whatever goes wrong, the client gets an answer and the thread takes the next request.
+      def answer(request)
+        env = request.env
+        env["rack.errors"] = @errors
+        env[Web::Request::GRANT] = nil if request.key
+        env["rack.input"] = @oversize if request.body_too_large?
+        respond(request, env, *call(env))
+      rescue Exception => error # standard:disable Lint/RescueException
+        log(error)
+        respond(request, env || {}, *BROKEN.response) unless request.answered?
+      end
+
+      def call(env)
+        @app.call(env)
+      rescue Web::Problem => problem
+        problem.response
+      end
+
+      def respond(request, env, status, headers, body)
+        response = Response.new(env, status, headers, keep_alive: request.keep_alive? && !request.body_too_large?)
+        if (grant = env[Web::Request::GRANT])
+          @reactor.remember(request, grant, head: response.template)
+        end
+        if body.respond_to?(:subscriber)
+          @reactor.answer_stream(request, response.stream, body.subscriber)
+        elsif body.respond_to?(:each)
+          @reactor.answer(request, *response.whole(body), close: !response.keep_alive?)
+        else
+          give_away(request, response, body)
+        end
+      ensure
+        body.close if body.respond_to?(:close) && !body.respond_to?(:subscriber)
+      end
+
+      # Rack 3: a body that is called writes to the connection itself.
+      def give_away(request, response, body)
+        head = response.stream
+        socket = @reactor.answer_yourself(request) or return
+        socket.write(head)
+        body.call(socket)
+      rescue IOError, SystemCallError
+        nil # the client is gone
+      end
+
+      def log(error) = @logger.error("#{error.class}: #{error.message} (#{error.backtrace&.first})")
+    end
+  end
+end

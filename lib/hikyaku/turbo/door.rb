@@ -1,0 +1,114 @@
+# frozen_string_literal: true
+
+require "time"
+require_relative "../presence"
+require_relative "../turbo"
+require_relative "../web/problem"
+require_relative "door/petition"
+require_relative "door/visitor"
+require_relative "signed_name"
+
+module Hikyaku
+  module Turbo
+    # Where a page asks for the token with which it may follow its streams: `POST /hikyaku/streams`, drawn by the route
+    # `hikyaku`.
+    #
+    #     {"names": ["signed name of a stream", …]}
+    #
+    # is answered with
+    #
+    #     {"hub": URL, "token": JWT, "expires_at": seconds since 1970,
+    #      "topics": {"signed name": topic, …}, "refused": {"signed name": "expired" | "invalid" | "forbidden", …}}
+    #
+    # and, of names that are signed for seeing who is here (Presence), with
+    #
+    #     {"patterns": {"signed name": URL pattern of the subscriptions of the topic, …}}
+    #
+    # The token grants these topics and nothing else; where no name is granted it is null. A page asks again before the
+    # token expires: then everything is decided anew.
+    #
+    # Whose token it is, `hikyaku_subject` of ApplicationController says; what `hikyaku_payload` says, if there is such a method,
+    # everybody may see who may see the hub's subscriptions.
+    #
+    # The session is read and never written: an answer that comes late takes nothing back that another has put there.
+    #
+    # @api private
+    class Door
+      HEADERS = {"content-type" => "application/json", "cache-control" => "no-store", "x-content-type-options" => "nosniff"}.freeze
+      private_constant :HEADERS
+
+      # @param mount [Railtie::Mount]
+      def initialize(mount)
+        @mount = mount
+      end
+
+      # @param env [Hash] a Rack environment
+      # @return [Array(Integer, Hash, Array<String>)] a Rack response
+      def call(env)
+        request = ActionDispatch::Request.new(env)
+        names = Petition.new(request, limit: most_names).names
+        request.session_options&.[]=(:skip, true)
+        # Clocks of browsers are often wrong: from this one they count.
+        [200, HEADERS.merge("date" => Time.now.httpdate), [JSON.generate(answer(names, Visitor.new(request)))]]
+      rescue Web::Problem => problem
+        problem.response
+      end
+
+      # @return [String] what `rails routes` shows
+      def inspect = "Hikyaku's tokens for Turbo Streams"
+
+      private
+
+      def config = @mount.settings.config
+
+      # No token and no stream has more topics.
+      def most_names = [Petition::MAX_NAMES, config.max_token_topics, config.max_matchers].min
+
+      def answer(names, visitor)
+        payload = {granted: 0, refused: {}, subject: nil}
+        ActiveSupport::Notifications.instrument("streams.hikyaku", payload) do
+          topics, patterns, refused = judge(names, visitor)
+          payload.update(granted: topics.size, refused: refused.values.tally, subject: visitor.subject)
+          granted = {hub: visitor.hub, **pass(topics.values, patterns.values, visitor), topics: topics, refused: refused}
+          patterns.empty? ? granted : granted.merge(patterns: patterns)
+        end
+      end
+
+      # @return [Array(Hash, Hash, Hash)] signed names with their topics, with the patterns of these, and with reasons
+      def judge(names, visitor)
+        topics, patterns, refused = {}, {}, {}
+        names.uniq.each do |signed|
+          name, reason, present = read(signed)
+          reason = "forbidden" if reason.nil? && !visitor.permitted?(name)
+          next refused[signed] = reason if reason
+          topics[signed] = present ? Presence.topic(name) : Turbo.topic(name)
+          patterns[signed] = Presence.pattern(name, config.hub_url) if present
+        end
+        [topics, patterns, refused]
+      end
+
+      # @return [Array(String, String, Boolean)] the name, or why there is none, and whether it is for seeing who is here
+      def read(signed)
+        name, reason = SignedName.open(signed)
+        return [name, reason, false] unless reason && Presence.settings.on?
+        present, why = SignedName.open(signed, purpose: Presence::PURPOSE)
+        (why == "invalid") ? [name, reason, false] : [present, why, true]
+      end
+
+      def pass(topics, patterns, visitor)
+        seconds = Turbo.settings.token_expires_in
+        # Before the token is made: it may expire a little later than is said, never earlier.
+        expires_at = Time.now.to_i + seconds
+        grants = topics.uniq + patterns.uniq.map { |pattern| {"match" => pattern, "match_type" => "urlpattern"} }
+        if grants.size > [config.max_token_topics, config.max_matchers].min
+          raise Web::Problem.new(413, "these #{topics.size} streams have more topics than one token can grant: follow fewer at once")
+        end
+        token = visitor.token(grants, expires_in: seconds, seen: patterns.any?) unless grants.empty?
+        if token && token.bytesize > config.max_token_bytes
+          raise Web::Problem.new(413, "a token for these #{topics.size} streams is larger than the hub accepts: follow fewer at once")
+        end
+        {token: token, expires_at: expires_at}
+      end
+    end
+  end
+end

@@ -1,0 +1,73 @@
+# frozen_string_literal: true
+
+require "openssl"
+
+module Hikyaku
+  module Turbo
+    class Door
+      # Who asks, as the application sees it: through an instance of its ApplicationController that has the request, so that
+      # `session`, `cookies` and `current_user` are there, and that runs no callbacks.
+      #
+      # @api private
+      class Visitor
+        SALT = "hikyaku anonymous subjects"
+        private_constant :SALT
+
+        # @param request [ActionDispatch::Request]
+        def initialize(request)
+          @request = request
+        end
+
+        # @param stream_name [String]
+        # @return [Boolean]
+        def permitted?(stream_name)
+          decision = Turbo.authorization or return true
+          answer = decision.is_a?(Proc) ? controller.instance_exec(stream_name, @request, &decision) : decision.call(stream_name, @request)
+          !!answer
+        end
+
+        # Whose token it is: what the application calls the user, else the session. By it Hikyaku.disconnect finds the streams,
+        # and a stream takes a new token only of the same.
+        #
+        # @return [String]
+        def subject = @subject ||= asked(:hikyaku_subject)&.to_s.presence || of_session || "anonymous:#{SecureRandom.urlsafe_base64(16)}"
+
+        # @return [String] the hub's URL
+        # @raise [ConfigError] it is not known
+        def hub = controller.hikyaku_url
+
+        # @param topics [Array<String, Hash>]
+        # @param expires_in [Integer] seconds
+        # @param seen [Boolean] whether others are to see who it is
+        # @return [String]
+        def token(topics, expires_in:, seen: false)
+          payload = asked(:hikyaku_payload)
+          payload = {"id" => subject}.merge(payload.to_h.transform_keys(&:to_s).compact) if seen
+          controller.hikyaku_token(subscribe: topics, subject: subject, expires_in: expires_in, payload: payload)
+        end
+
+        private
+
+        def controller
+          @controller ||= begin
+            type = "ApplicationController".safe_constantize || ActionController::Base
+            type.new.tap do |controller|
+              controller.set_request!(@request)
+              controller.set_response!(type.make_response!(@request))
+            end
+          end
+        end
+
+        def asked(name) = (controller.send(name) if controller.respond_to?(name, true))
+
+        # Others may see a subject, and nobody a session's id.
+        def of_session
+          id = @request.session.id or return
+          id = id.public_id if id.respond_to?(:public_id)
+          key = ::Rails.application.key_generator.generate_key(SALT, 32)
+          "session:#{OpenSSL::HMAC.hexdigest("SHA256", key, id.to_s)[0, 32]}"
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,54 @@
+# frozen_string_literal: true
+
+require "json"
+
+module Hikyaku
+  module Turbo
+    # Names of streams as pages carry them, signed by turbo-rails' own verifier, so that Turbo::StreamsChannel verifies them
+    # too; but they expire.
+    #
+    # @api private
+    module SignedName
+      # A name that is longer was never made here.
+      MAX_BYTES = 4096
+      # So many different names a stream has within the time for which one is good. Between two of them a page is rendered
+      # with the same bytes, and one that morphs into its next self need not connect again.
+      STEPS = 12
+      private_constant :STEPS
+
+      module_function
+
+      # @param stream_name [String]
+      # @param now [Numeric] seconds since 1970
+      # @param purpose [String, nil] what else than following the stream it is for
+      # @return [String]
+      # @raise [ArgumentError] the name is too long
+      def make(stream_name, now: Time.now.to_f, purpose: nil)
+        signed = ::Turbo.signed_stream_verifier.generate(stream_name, expires_at: expiry(now), purpose: purpose)
+        return signed if signed.bytesize <= MAX_BYTES
+        raise ArgumentError, "the stream name #{stream_name[0, 60]}… is too long: signed it may have #{MAX_BYTES} bytes, and has #{signed.bytesize}"
+      end
+
+      # @param signed [String]
+      # @param purpose [String, nil] of a name that is for another, nothing is said
+      # @return [Array(String, nil), Array(nil, String)] the name, or why there is none: "expired" or "invalid"
+      def open(signed, purpose: nil)
+        return [nil, "invalid"] if signed.bytesize > MAX_BYTES
+        name = ::Turbo.signed_stream_verifier.verify(signed, purpose: purpose)
+        (name.is_a?(String) && !name.empty?) ? [name, nil] : [nil, "invalid"]
+      rescue ActiveSupport::MessageVerifier::InvalidSignature => error
+        # Active Support tells one from the other by these words alone.
+        [nil, (error.message == "expired") ? "expired" : "invalid"]
+      rescue JSON::ParserError
+        [nil, "invalid"]
+      end
+
+      def expiry(now)
+        seconds = Turbo.settings.expires_in or return
+        step = seconds / STEPS
+        Time.at((now / step).floor * step + seconds)
+      end
+      private_class_method :expiry
+    end
+  end
+end

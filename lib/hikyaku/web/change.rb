@@ -1,0 +1,55 @@
+# frozen_string_literal: true
+
+require_relative "problem"
+require_relative "../hub/past"
+
+module Hikyaku
+  class Web
+    # `POST {hub path}/streams/{capability}`: gives a stream that lasts other matchers, another token, or both. Not part of the
+    # Mercure protocol; docs/live-streams.md has it all.
+    #
+    # Who knows the capability and has a token may do with the stream what a subscribe with that token might ask for. What is
+    # sent is the whole, as of a subscribe: the parameters say which matchers there are from now on.
+    class Change
+      ROOT = "/streams/"
+      # Until some of what is on its way has arrived.
+      RETRY = {"retry-after" => "1"}.freeze
+      CAPABILITY = %r{(?<=#{ROOT})[^/?]+}n
+      private_constant :RETRY, :CAPABILITY
+
+      # A path as logs may show it.
+      #
+      # @param path [String] of any request
+      # @return [String]
+      def self.loggable(path) = path.include?(ROOT) ? path.b.sub(CAPABILITY, "…".b).force_encoding(path.encoding) : path
+
+      # @param hub [Hub]
+      # @param gate [Gate]
+      # @param wishes [Wishes]
+      # @param config [Config]
+      def initialize(hub, gate, wishes, config)
+        @hub = hub
+        @gate = gate
+        @wishes = wishes
+        @max_bytes = config.max_request_bytes
+        @root = "#{hub.hub_path}#{ROOT}"
+      end
+
+      # @param request [Request]
+      # @return [Array(Integer, Hash, Array<String>)] 204, with the newest event when the change took effect
+      # @raise [Problem]
+      def call(request)
+        grant, cursor = @wishes.read(request, request.form(limit: @max_bytes))
+        answer = @hub.change(request.path.delete_prefix(@root), grant, last_event_id: cursor)
+        raise Problem.new(404, "there is no such stream any more: subscribe again") unless answer
+        [204, {"cache-control" => "no-store", **@wishes.headers(answer)}, []]
+      rescue TooManyRewinds => error
+        raise Problem.new(429, error.message, reason: "too_many_rewinds", headers: RETRY)
+      rescue AnotherSubject => error
+        @gate.forbidden!(error.message)
+      rescue InvalidToken => error
+        @gate.invalid!(:subscriber, error)
+      end
+    end
+  end
+end

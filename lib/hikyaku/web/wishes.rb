@@ -1,0 +1,110 @@
+# frozen_string_literal: true
+
+require_relative "grants"
+require_relative "problem"
+require_relative "../hub/grant"
+
+module Hikyaku
+  class Web
+    # What somebody asks for who subscribes, or changes a stream: which matchers, from which event on, as whom; and the grant
+    # that comes of it.
+    #
+    # Mercure draft-08, sections "Subscription", "Subscribers" and
+    # "Reconnection, State Reconciliation, and Event Sourcing".
+    class Wishes
+      TYPES = {"match" => "exact", "match_exact" => "exact", "match_urlpattern" => "urlpattern"}.freeze
+      RESERVED = "match"
+      # Names under which 0.x clients send the last event id.
+      LEGACY_CURSORS = %w[lastEventID Last-Event-ID].freeze
+      private_constant :TYPES, :RESERVED, :LEGACY_CURSORS
+
+      # @param hub [Hub]
+      # @param gate [Gate]
+      # @param config [Config]
+      def initialize(hub, gate, config)
+        @hub = hub
+        @gate = gate
+        @config = config
+        @grants = Grants.new
+      end
+
+      # @return [Grants] the decisions that are remembered
+      attr_reader :grants
+
+      # @param request [Request]
+      # @param body [Array<Array(String, String)>] names and values of a form; none: empty
+      # @return [Array(Hub::Grant, String)] with the event that the client has, nil when it names none
+      # @raise [Problem]
+      def read(request, body)
+        access = @gate.subscriber(request)
+        [grant_for(request.query + body, access), cursor_of(request, request.query, body)]
+      rescue InvalidMatcher, InvalidTopic, LimitExceeded => error
+        raise Problem.new(400, error.message)
+      end
+
+      # Where the stream begins, for whoever asks.
+      #
+      # @param id [String, nil]
+      # @return [Hash{String => String}]
+      def headers(id)
+        return {} unless id
+        return {"mercure-last-event-id" => id} unless @config.legacy
+        {"mercure-last-event-id" => id, "last-event-id" => id}
+      end
+
+      private
+
+      def grant_for(parameters, access)
+        deciding = parameters.select { |name, _| reserved?(name) || name == "topic" }
+        @grants.fetch(access, deciding) { decide(deciding, access) }
+      end
+
+      def decide(parameters, access)
+        matchers = matchers_of(parameters)
+        raise Problem.new(400, missing_matcher) if matchers.empty?
+        return Hub::Grant.new(matchers: matchers) unless access
+        Hub::Grant.new(
+          matchers: matchers, reads: access.subscribe_matchers, expires_at: access.expires_at, subject: access.subject, issuer: access.issuer,
+          issued_at: access.issued_at, payloads: matchers.uniq.map { |matcher| access.payload(@hub.topics[matcher.pattern]) }
+        )
+      end
+
+      def matchers_of(parameters)
+        found = parameters.filter_map do |name, value|
+          if reserved?(name)
+            type = TYPES[name] or raise InvalidMatcher, "#{printable(name)} is not a matcher this hub knows: use match, match_exact or match_urlpattern"
+            [type, value]
+          elsif name == "topic" && @config.legacy
+            ["uri_template", value]
+          end
+        end
+        if found.size > @config.max_matchers
+          raise LimitExceeded, "there are #{found.size} matchers, more than the #{@config.max_matchers} that are allowed"
+        end
+        found.uniq.map { |type, pattern| @hub.matcher(type, pattern, max_bytes: @config.max_pattern_bytes) }
+      end
+
+      # ASCII letters in any case; the rest of the name may be anything, even what is not UTF-8.
+      def reserved?(name) = name.byteslice(0, RESERVED.bytesize).casecmp(RESERVED) == 0
+
+      def missing_matcher
+        @config.legacy ? "no topic is asked for: send match, match_urlpattern or topic" : "no topic is asked for: send match or match_urlpattern"
+      end
+
+      # The header beats the query component, which beats the body. Nil when no cursor was sent at all; a client that sent
+      # an empty one is answered like any other.
+      def cursor_of(request, query, body)
+        names = @config.legacy ? ["last_event_id", *LEGACY_CURSORS] : ["last_event_id"]
+        sent = [request.header("HTTP_LAST_EVENT_ID")]
+        [query, body].each do |parameters|
+          names.each { |name| sent << parameters.assoc(name)&.last }
+        end
+        sent.compact!
+        cursor = sent.find { |value| !value.empty? } || sent.first
+        cursor&.dup&.force_encoding(Encoding::UTF_8)
+      end
+
+      def printable(name) = name.dup.scrub("?")[0, 64].inspect
+    end
+  end
+end

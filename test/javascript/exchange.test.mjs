@@ -1,0 +1,924 @@
+// The exchange with its doorways and trunks, between tabs and a hub and a door in memory.
+
+import {describe, test} from "node:test";
+import assert from "node:assert/strict";
+import {LIMITS, pauseAfter} from "../../app/assets/javascripts/hikyaku.js";
+import {browser, BrowserTab} from "./support/browser.mjs";
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+
+// A browser with tabs of these topics, all caught up.
+async function browsing(topics, settings = {}) {
+  const all = browser();
+  Object.assign(all.hub, settings);
+  const readers = topics.map((topic) => new BrowserTab(all.exchange).stream(topic, all.hub.lastId));
+  await all.world.pass(2 * SECOND);
+  readers.forEach((reader) => assert.equal(reader.state, "caught-up"));
+  all.hub.requests.length = all.door.requests.length = 0;
+  return {...all, readers};
+}
+
+const gets = (hub) => hub.requests.filter((request) => request.method === "GET");
+const posts = (hub) => hub.requests.filter((request) => request.method === "POST");
+const topicsOf = ({url, body, method}) => (method === "GET" ? url.searchParams : body).getAll("match");
+
+describe("one connection", () => {
+  test("serves all tabs and streams, each with its own events, and the door is asked once for those that come together", async () => {
+    const {world, hub, door, exchange} = browser();
+    const one = new BrowserTab(exchange);
+    const other = new BrowserTab(exchange);
+    const readers = [one.stream("/a"), one.stream("/b"), other.stream("/b"), other.stream("/c")];
+    await world.pass(SECOND);
+    hub.publish("/a", "1");
+    hub.publish("/b", "2");
+    hub.publish("/c", "3");
+    hub.publish("/d", "4");
+    await world.pass(SECOND);
+    assert.deepEqual(readers.map((reader) => reader.data), [["1"], ["2"], ["2"], ["3"]]);
+    assert.deepEqual(readers.map((reader) => reader.states), Array(4).fill(["connected", "caught-up"]));
+    assert.equal(door.requests.length, 1);
+    assert.deepEqual(hub.requests.map((request) => [request.method, topicsOf(request)]), [["GET", ["/a", "/b", "/c"]]]);
+    assert.equal(hub.requests[0].headers.Authorization.startsWith("Bearer "), true);
+  });
+
+  test("two readers of one stream in a tab get one message between them", async () => {
+    const {world, hub, readers: [reader]} = await browsing(["/a"]);
+    const twin = reader.tab.stream("/a", reader.cursor);
+    await world.pass(SECOND);
+    hub.publish("/a", "1");
+    await world.pass(SECOND);
+    assert.deepEqual(reader.tab.heard.ids, [reader.id, twin.id]);
+    assert.deepEqual(twin.data, ["1"]);
+  });
+
+  test("is changed for a topic that a tab adds, which gets what it missed since its page was rendered", async () => {
+    const {world, hub, exchange, readers: [reader]} = await browsing(["/a"]);
+    const cursor = hub.publish("/b", "before");
+    hub.publish("/b", "1");
+    hub.publish("/a", "x");
+    hub.publish("/b", "2");
+    await world.pass(SECOND);
+    const added = new BrowserTab(exchange).stream("/b", cursor);
+    await world.pass(SECOND);
+    hub.publish("/b", "3");
+    await world.pass(SECOND);
+    assert.deepEqual(added.data, ["1", "2", "3"]);
+    assert.deepEqual(reader.data, ["x"]);
+    assert.equal(gets(hub).length, 0);
+    assert.deepEqual(posts(hub).map((request) => [topicsOf(request), request.body.get("last_event_id")]), [[["/a", "/b"], cursor]]);
+    assert.deepEqual(reader.states, ["connected", "caught-up"]);
+  });
+
+  test("is made anew where the hub cannot change it, and nothing is lost or comes twice", async () => {
+    const {world, hub, exchange, readers: [reader]} = await browsing(["/a"], {changeable: false});
+    const cursor = hub.publish("/b", "before");
+    hub.publish("/b", "1");
+    const added = new BrowserTab(exchange).stream("/b", cursor);
+    for (let number = 2; number < 40; number += 1) {
+      hub.publish("/a", `a${number}`);
+      hub.publish("/b", String(number));
+      await world.pass(50);
+    }
+    await world.pass(MINUTE);
+    assert.deepEqual(added.data, Array.from({length: 39}, (_, index) => String(index + 1)));
+    assert.deepEqual(reader.data, Array.from({length: 38}, (_, index) => `a${index + 2}`));
+    assert.equal(posts(hub).length, 0);
+    assert.equal(hub.streams.size, 1);
+  });
+
+  test("loses a topic that nobody reads any more, after a while", async () => {
+    const {world, hub, readers: [, left]} = await browsing(["/a", "/b"]);
+    left.leave();
+    await world.pass(500);
+    assert.equal(hub.requests.length, 0);
+    await world.pass(5 * SECOND);
+    assert.deepEqual(posts(hub).map(topicsOf), [["/a"]]);
+  });
+
+  test("is left alone by pages that go and come, where the next one was rendered at an event that is known", async () => {
+    const {world, hub, readers: [reader]} = await browsing(["/a"]);
+    for (let page = 0; page < 20; page += 1) {
+      const cursor = hub.publish("/a", `${page}`);
+      await world.pass(100);
+      [...reader.tab.readers.values()].forEach((each) => each.leave());
+      hub.publish("/a", `${page} missed`);
+      await world.pass(100);
+      const next = reader.tab.stream("/a", cursor);
+      await world.pass(100);
+      assert.deepEqual(next.data, [`${page} missed`]);
+    }
+    assert.equal(hub.requests.length, 0);
+  });
+
+  test("ends when the last tab is closed", async () => {
+    const {world, hub, readers: [reader]} = await browsing(["/a"]);
+    reader.tab.close();
+    await world.pass(5 * SECOND);
+    assert.equal(hub.streams.size, 0);
+    assert.equal(hub.requests.length, 0);
+  });
+
+  test("ends with the exchange", async () => {
+    const {hub, world, exchange} = await browsing(["/a"]);
+    exchange.close();
+    await world.pass(SECOND);
+    assert.equal(hub.streams.size, 0);
+  });
+});
+
+describe("a page that was rendered before it is connected", () => {
+  test("gets what it missed, in order, once", async () => {
+    const {world, hub, exchange} = browser();
+    hub.publish("/a", "before");
+    const cursor = hub.lastId;
+    hub.publish("/a", "1");
+    hub.publish("/a", "2");
+    const reader = new BrowserTab(exchange).stream("/a", cursor);
+    hub.publish("/a", "3");
+    await world.pass(SECOND);
+    hub.publish("/a", "4");
+    await world.pass(SECOND);
+    assert.deepEqual(reader.data, ["1", "2", "3", "4"]);
+  });
+
+  test("gets it also when another tab has the stream already, which gets nothing twice; and soon one connection is enough", async () => {
+    const {world, hub, exchange, readers: [reader]} = await browsing(["/a"]);
+    hub.publish("/a", "1");
+    hub.publish("/elsewhere", "x");
+    const cursor = hub.lastId; // of an event that this browser has never seen
+    hub.publish("/a", "2");
+    await world.pass(SECOND);
+    const late = new BrowserTab(exchange).stream("/a", cursor);
+    await world.pass(SECOND);
+    assert.deepEqual([reader.data, late.data], [["1", "2"], ["2"]]);
+    hub.publish("/a", "3");
+    await world.pass(2 * SECOND);
+    hub.publish("/a", "4");
+    await world.pass(2 * SECOND);
+    assert.deepEqual([reader.data, late.data], [["1", "2", "3", "4"], ["2", "3", "4"]]);
+    assert.equal(hub.streams.size, 1);
+    assert.deepEqual(late.states, ["connected", "caught-up"]);
+  });
+
+  test("does with one connection also where nothing is published, after the hub's next comments", async () => {
+    const {world, hub, exchange} = await browsing(["/a"]);
+    hub.publish("/elsewhere", "x");
+    const late = new BrowserTab(exchange).stream("/a", hub.lastId);
+    await world.pass(SECOND);
+    assert.equal(hub.streams.size, 2);
+    await world.pass(MINUTE);
+    assert.equal(hub.streams.size, 1);
+    hub.publish("/a", "1");
+    await world.pass(SECOND);
+    assert.deepEqual(late.data, ["1"]);
+  });
+
+  test("takes no more than a few connections, however many such pages come at once, and each gets what it missed", async () => {
+    const {world, hub, exchange} = await browsing(["/a"]);
+    const late = Array.from({length: 12}, (_, number) => {
+      hub.publish("/elsewhere", "x");
+      const reader = new BrowserTab(exchange).stream("/a", hub.lastId);
+      hub.publish("/a", String(number));
+      return reader;
+    });
+    let most = 0;
+    for (let moment = 0; moment < 300; moment += 1) {
+      await world.pass(100);
+      most = Math.max(most, hub.streams.size);
+    }
+    hub.publish("/a", "end");
+    await world.pass(SECOND);
+    const all = [...Array.from({length: 12}, (_, number) => String(number)), "end"];
+    late.forEach((reader, number) => assert.deepEqual(reader.data, all.slice(number)));
+    assert.ok(most <= LIMITS.trunks, `${most} connections`);
+  });
+
+  test("is the reason to end the connection of the page that it replaces", async () => {
+    const {world, hub, readers: [reader]} = await browsing(["/a"]);
+    reader.leave();
+    hub.publish("/elsewhere", "x");
+    reader.tab.stream("/a", hub.lastId);
+    await world.pass(SECOND);
+    assert.equal(hub.streams.size, 1);
+  });
+
+  test("gets what came before the stream carried its topic, though it names the stream's newest event", async () => {
+    const {world, hub, exchange} = await browsing(["/a"]);
+    const newest = hub.publish("/a", "1");
+    hub.publish("/b", "2");
+    await world.pass(SECOND);
+    new BrowserTab(exchange).stream("/b"); // from now on
+    await world.pass(SECOND);
+    const late = new BrowserTab(exchange).stream("/b", newest);
+    await world.pass(SECOND);
+    assert.deepEqual(late.data, ["2"]);
+  });
+
+  test("gets all of it also when another tab has had more than is kept here", async () => {
+    const {world, hub, exchange, readers: [reader]} = await browsing(["/a"]);
+    const all = Array.from({length: LIMITS.history + 5}, (_, number) => String(number));
+    for (const data of all) hub.publish("/a", data);
+    await world.pass(SECOND);
+    const late = new BrowserTab(exchange).stream("/a", "earliest");
+    await world.pass(SECOND);
+    assert.deepEqual([reader.data.length, late.data], [all.length, all]);
+  });
+
+  test("without a cursor gets what comes from now on", async () => {
+    const {world, hub, exchange} = await browsing(["/a"]);
+    hub.publish("/a", "before");
+    await world.pass(SECOND);
+    const [same, other] = ["/a", "/b"].map((topic) => new BrowserTab(exchange).stream(topic));
+    await world.pass(SECOND);
+    hub.publish("/a", "1");
+    hub.publish("/b", "2");
+    await world.pass(SECOND);
+    assert.deepEqual([same.data, other.data], [["1"], ["2"]]);
+    assert.equal(hub.streams.size, 1);
+  });
+});
+
+describe("a connection that is lost", () => {
+  test("is made again from the last event, and pages are told", async () => {
+    const {world, hub, readers: [reader]} = await browsing(["/a"]);
+    const last = hub.publish("/a", "1");
+    await world.pass(SECOND);
+    hub.cut();
+    hub.publish("/a", "2");
+    await world.pass(5 * SECOND);
+    assert.deepEqual(reader.data, ["1", "2"]);
+    assert.equal(gets(hub)[0].headers["Last-Event-ID"], last);
+    assert.deepEqual(reader.states, ["connected", "caught-up", "reconnecting", "connected", "caught-up"]);
+    assert.match(reader.details[2].reason, /lost/);
+  });
+
+  test("in the middle of an event gives the event once", async () => {
+    const {world, hub, readers: [reader]} = await browsing(["/a"]);
+    for (const stream of hub.streams) stream.send("event: /a\nid: half\ndata: half of");
+    await world.pass(SECOND);
+    hub.cut();
+    hub.publish("/a", "whole");
+    await world.pass(5 * SECOND);
+    assert.deepEqual(reader.data, ["whole"]);
+  });
+
+  test("while added topics catch up loses nothing, and repeats nothing", async () => {
+    const {world, hub, exchange, readers: [reader]} = await browsing(["/a"]);
+    const cursor = hub.publish("/b", "0");
+    for (let number = 1; number < 10; number += 1) hub.publish(number % 2 ? "/a" : "/b", String(number));
+    hub.delay = () => 200;
+    const added = new BrowserTab(exchange).stream("/b", cursor);
+    for (let cut = 0; cut < 8; cut += 1) {
+      await world.pass(650);
+      hub.publish("/a", `a${cut}`);
+      hub.publish("/b", `b${cut}`);
+      hub.cut();
+    }
+    await world.pass(MINUTE);
+    const cuts = Array.from({length: 8}, (_, cut) => cut);
+    assert.deepEqual(added.data, ["2", "4", "6", "8", ...cuts.map((cut) => `b${cut}`)]);
+    assert.deepEqual(reader.data, ["1", "3", "5", "7", "9", ...cuts.map((cut) => `a${cut}`)]);
+  });
+
+  test("is not made again before the time that the hub has told", async () => {
+    const {world, hub} = await browsing(["/a"]);
+    for (const stream of hub.streams) stream.send("retry: 4000\n\n");
+    await world.pass(SECOND);
+    const lost = world.now();
+    hub.cut();
+    await world.pass(10 * SECOND);
+    const again = hub.requests[0].at - lost;
+    assert.ok(again >= 4_000 && again <= 6_000, `${again} ms`);
+  });
+
+  test("to a hub that stays away is tried less and less often, and made as soon as it is back", async () => {
+    const {world, hub, readers: [reader]} = await browsing(["/a"]);
+    hub.up = false;
+    hub.cut();
+    await world.pass(10 * MINUTE);
+    const times = hub.requests.map((request) => request.at);
+    const pauses = times.slice(1).map((time, index) => time - times[index]);
+    assert.ok(pauses[0] < 3_000 && Math.min(...pauses.slice(10)) > 14_000 && Math.max(...pauses) <= 46_000, String(pauses));
+    assert.ok(new Set(pauses.slice(10).map(Math.round)).size > 5, "they differ");
+    assert.equal(reader.state, "reconnecting");
+    hub.publish("/a", "missed");
+    hub.up = true;
+    await world.pass(MINUTE);
+    assert.deepEqual(reader.data, ["missed"]);
+    assert.equal(reader.state, "caught-up");
+  });
+
+  test("waits for Retry-After", async () => {
+    for (const [value, least] of [["120", 120], [new Date(1_700_000_000_000 + 200 * SECOND).toUTCString(), 190]]) {
+      const {world, hub} = await browsing(["/a"]);
+      Object.assign(hub, {refusing: 503, headers: {"retry-after": value}});
+      hub.cut();
+      await world.pass(10 * MINUTE);
+      const [first, second] = hub.requests.map((request) => request.at);
+      assert.ok(second - first >= least * SECOND && second - first <= least * 1.3 * SECOND, `${second - first} ms`);
+    }
+  });
+
+  test("is noticed when nothing is heard for too long", async () => {
+    const {world, hub, readers: [reader]} = await browsing(["/a"]);
+    hub.delay = () => 1e9; // nothing arrives any more, and nobody says so
+    await world.pass(90 * SECOND);
+    hub.delay = () => 10;
+    hub.publish("/a", "1");
+    await world.pass(90 * SECOND);
+    assert.deepEqual(reader.data, ["1"]);
+    assert.ok(reader.states.includes("reconnecting"));
+  });
+
+  test("is not supposed of a hub that never sends comments more and more often", async () => {
+    const {world, hub} = await browsing(["/a"], {heartbeat: 0});
+    await world.pass(10 * MINUTE - SECOND);
+    const times = gets(hub).map((request) => request.at);
+    assert.ok(times.length >= 2 && times.length <= 4, String(times));
+  });
+
+  test("by a wish of the hub goes on in the same way", async () => {
+    const {world, hub, readers: [reader]} = await browsing(["/a"]);
+    hub.publish("/a", "1");
+    hub.finish();
+    hub.publish("/a", "2");
+    await world.pass(5 * SECOND);
+    assert.deepEqual(reader.data, ["1", "2"]);
+  });
+
+  test("that answers with something else than a stream is tried again", async () => {
+    const {world, hub, readers: [reader]} = await browsing(["/a"]);
+    hub.refusing = 200;
+    hub.cut();
+    await world.pass(5 * SECOND);
+    hub.refusing = null;
+    await world.pass(MINUTE);
+    assert.equal(reader.state, "caught-up");
+  });
+});
+
+describe("a reason to doubt the connection", () => {
+  test("online makes another before the first is broken", async () => {
+    const {world, hub, readers: [reader]} = await browsing(["/a"]);
+    reader.tab.say({type: "check", reason: "online"});
+    await world.pass(15);
+    assert.equal(hub.streams.size, 2);
+    hub.publish("/a", "1");
+    await world.pass(SECOND);
+    assert.equal(hub.streams.size, 1);
+    assert.deepEqual(reader.data, ["1"]);
+    assert.equal(reader.states.includes("reconnecting"), false);
+  });
+
+  test("visible does only where nothing was heard for a while", async () => {
+    const {world, hub, readers: [reader]} = await browsing(["/a"], {heartbeat: 0});
+    reader.tab.say({type: "check", reason: "visible"});
+    await world.pass(SECOND);
+    assert.equal(hub.requests.length, 0);
+    await world.pass(30 * SECOND);
+    reader.tab.say({type: "check", reason: "visible"});
+    await world.pass(SECOND);
+    assert.equal(gets(hub).length, 1);
+  });
+
+  test("tries a lost connection at once, but a storm of reasons does not become a storm of requests", async () => {
+    const {world, hub, readers: [reader]} = await browsing(["/a"]);
+    hub.up = false;
+    hub.cut();
+    await world.pass(3 * MINUTE);
+    hub.requests.length = 0;
+    for (let count = 0; count < 100; count += 1) {
+      reader.tab.say({type: "check", reason: "visible"});
+      await world.pass(20);
+    }
+    assert.ok(hub.requests.length >= 1 && hub.requests.length <= 4, `${hub.requests.length} requests`);
+  });
+
+  test("is that the machine slept", async () => {
+    const {world, hub, door, readers: [reader]} = await browsing(["/a"]);
+    hub.delay = () => 1e9; // what was sent is not there any more when it wakes
+    await world.sleep(8 * 60 * MINUTE);
+    hub.delay = () => 10;
+    hub.streams.clear();
+    hub.publish("/a", "while it slept");
+    await world.pass(10 * SECOND);
+    assert.deepEqual(reader.data, ["while it slept"]);
+    assert.equal(door.requests.length, 1, "the token had expired");
+    assert.ok(door.requests[0].at <= hub.requests.find((request) => request.method === "GET").at);
+  });
+});
+
+describe("the token", () => {
+  test("is refreshed in the last fifth of its life, on the live stream", async () => {
+    const moments = [];
+    for (let seed = 1; seed <= 12; seed += 1) {
+      const {world, hub, door, exchange} = browser({seed});
+      const reader = new BrowserTab(exchange).stream("/a", "earliest");
+      await world.pass(20 * MINUTE);
+      hub.publish("/a", "1");
+      await world.pass(SECOND);
+      assert.deepEqual(reader.data, ["1"]);
+      assert.equal(gets(hub).length, 1);
+      assert.equal(posts(hub).length, door.requests.length - 1);
+      moments.push((door.requests[1].at - door.requests[0].at) / (door.lifetime * SECOND));
+    }
+    assert.ok(Math.min(...moments) >= 0.8 && Math.max(...moments) < 0.96, String(moments));
+    assert.ok(Math.max(...moments) - Math.min(...moments) > 0.05, "not all at once");
+  });
+
+  test("is refreshed where the hub cannot change streams, too", async () => {
+    const {world, hub, readers: [reader]} = await browsing(["/a"], {changeable: false});
+    await world.pass(12 * MINUTE);
+    hub.publish("/a", "1");
+    await world.pass(SECOND);
+    assert.deepEqual(reader.data, ["1"]);
+    assert.equal(reader.states.includes("reconnecting"), false);
+  });
+
+  test("lives as long as the server says, whatever the browser's clock shows", async () => {
+    for (const clock of [-7_200, 7_200]) {
+      const {world, door, exchange} = browser();
+      door.clock = clock;
+      new BrowserTab(exchange).stream("/a");
+      await world.pass(7 * MINUTE);
+      assert.equal(door.requests.length, 1, `a clock that is ${clock} s off`);
+      await world.pass(4 * MINUTE);
+      assert.equal(door.requests.length, 2);
+    }
+  });
+
+  test("of somebody else takes another connection", async () => {
+    const {world, hub, door, readers: [reader]} = await browsing(["/a"]);
+    door.subject = "somebody else";
+    await world.pass(11 * MINUTE);
+    hub.publish("/a", "1");
+    await world.pass(SECOND);
+    assert.deepEqual(reader.data, ["1"]);
+    assert.equal(gets(hub).length, 1);
+  });
+
+  test("that the hub does not take is asked for again, at first at once, and then less and less often", async () => {
+    const {world, hub, door, readers: [reader]} = await browsing(["/a"]);
+    hub.refusing = 401;
+    hub.cut();
+    await world.pass(5 * MINUTE);
+    assert.ok(door.requests.length >= 4 && door.requests.length < 30, `${door.requests.length} tokens`);
+    assert.equal(world.warnings.length, 1);
+    hub.refusing = null;
+    await world.pass(MINUTE);
+    assert.equal(reader.state, "caught-up");
+  });
+
+  test("that is refused for a change is asked for again, and nothing is lost", async () => {
+    const {world, hub, exchange} = await browsing(["/a"]);
+    const cursor = hub.publish("/b", "0");
+    hub.publish("/b", "1");
+    hub.refusing = 401;
+    const added = new BrowserTab(exchange).stream("/b", cursor);
+    await world.pass(SECOND);
+    hub.refusing = null;
+    await world.pass(MINUTE);
+    assert.deepEqual(added.data, ["1"]);
+    assert.equal(hub.streams.size, 1);
+  });
+});
+
+describe("a change of the stream", () => {
+  test("of which nobody knows whether it was made takes another connection, and nothing is lost", async () => {
+    for (const outcome of ["lost answer", 502, 404]) {
+      const {world, hub, exchange, readers: [reader]} = await browsing(["/a"]);
+      const answer = hub.answer.bind(hub);
+      hub.answer = async (url, init) => {
+        if (init.method !== "POST") return answer(url, init);
+        if (outcome !== 404) await answer(url, init);
+        if (outcome === "lost answer") throw new TypeError("network error");
+        return {status: outcome, headers: new Headers()};
+      };
+      const cursor = hub.publish("/b", "0");
+      hub.publish("/b", "1");
+      const added = new BrowserTab(exchange).stream("/b", cursor);
+      await world.pass(200);
+      hub.answer = answer;
+      hub.publish("/a", "a");
+      hub.publish("/b", "2");
+      await world.pass(MINUTE);
+      assert.deepEqual([reader.data, added.data], [["a"], ["1", "2"]], outcome);
+      assert.equal(reader.states.includes("reconnecting"), false);
+    }
+  });
+
+  test("that must wait is made later", async () => {
+    const {world, hub, exchange} = await browsing(["/a"]);
+    Object.assign(hub, {refusing: 429, headers: {"retry-after": "3"}});
+    const cursor = hub.publish("/b", "0");
+    hub.publish("/b", "1");
+    const added = new BrowserTab(exchange).stream("/b", cursor);
+    await world.pass(SECOND);
+    Object.assign(hub, {refusing: null});
+    assert.equal(posts(hub).length, 1);
+    await world.pass(SECOND);
+    assert.equal(posts(hub).length, 1);
+    await world.pass(5 * SECOND);
+    assert.deepEqual(added.data, ["1"]);
+  });
+
+  test("tells where the log is: a quiet stream is taken up from there, and not from where its page was rendered", async () => {
+    const {world, hub, door, readers: [reader]} = await browsing(["/a"]);
+    door.lifetime = 60;
+    for (let count = 0; count < 1_000; count += 1) hub.publish("/elsewhere", "x");
+    await world.pass(15 * MINUTE);
+    for (let count = 0; count < 10; count += 1) hub.publish("/elsewhere", "x");
+    hub.history = 100;
+    hub.cut();
+    await world.pass(5 * SECOND);
+    assert.equal(reader.states.includes("gap"), false);
+    assert.equal(reader.state, "caught-up");
+  });
+});
+
+describe("a name", () => {
+  test("that is refused is told why, and the others go on", async () => {
+    const {world, hub, door, exchange} = browser();
+    door.refused = {"/b": "expired", "/c": "forbidden"};
+    const tab = new BrowserTab(exchange);
+    const readers = ["/a", "/b", "/c"].map((topic) => tab.stream(topic));
+    await world.pass(SECOND);
+    hub.publish("/a", "1");
+    await world.pass(SECOND);
+    assert.deepEqual(readers.map((reader) => reader.states), [["connected", "caught-up"], ["refused"], ["refused"]]);
+    assert.deepEqual(readers.slice(1).map((reader) => reader.details[0].reason), ["expired", "forbidden"]);
+    assert.deepEqual(readers[0].data, ["1"]);
+    assert.equal(door.requests.length, 1, "it is not asked for again");
+  });
+
+  test("that is refused when the token is refreshed gets nothing more", async () => {
+    const {world, hub, door, readers: [one, other]} = await browsing(["/a", "/b"]);
+    door.refused = {"/b": "expired"};
+    await world.pass(11 * MINUTE);
+    hub.publish("/a", "1");
+    hub.publish("/b", "1");
+    await world.pass(SECOND);
+    assert.deepEqual([one.data, other.data], [["1"], []]);
+    assert.equal(other.state, "refused");
+    assert.deepEqual(topicsOf(posts(hub).at(-1)), ["/a"]);
+  });
+
+  test("is refused with all others when the door is shut", async () => {
+    for (const [status, reason] of [[401, "unauthorized"], [403, "forbidden"], [404, "not_found"], [422, "rejected"], [0, "rejected"]]) {
+      const {world, hub, door, exchange} = browser();
+      door.refusing = status || 302;
+      const reader = new BrowserTab(exchange).stream("/a");
+      await world.pass(MINUTE);
+      assert.deepEqual([reader.states, reader.details[0].reason], [["refused"], reason]);
+      assert.equal(door.requests.length, 1);
+      assert.equal(hub.requests.length, 0);
+    }
+  });
+
+  test("waits for a door that does not answer, or says later", async () => {
+    for (const trouble of [{up: false}, {refusing: 503}, {refusing: 429, headers: {"retry-after": "20"}}]) {
+      const {world, hub, door, exchange} = browser();
+      Object.assign(door, trouble);
+      const reader = new BrowserTab(exchange).stream("/a", "earliest");
+      await world.pass(10 * SECOND);
+      assert.deepEqual(reader.state, "reconnecting");
+      if (trouble.headers) assert.equal(door.requests.length, 1);
+      else assert.ok(door.requests.length > 1);
+      hub.publish("/a", "1");
+      Object.assign(door, {up: true, refusing: null});
+      await world.pass(MINUTE);
+      assert.deepEqual(reader.data, ["1"]);
+    }
+  });
+
+  test("of which there are more than one token grants is one of another's", async () => {
+    const {world, hub, door, exchange} = browser();
+    const tab = new BrowserTab(exchange);
+    const readers = Array.from({length: 130}, (_, number) => tab.stream(`/a/${number}`, "earliest"));
+    await world.pass(MINUTE);
+    readers.forEach((_, number) => hub.publish(`/a/${number}`, String(number)));
+    await world.pass(SECOND);
+    readers.forEach((reader, number) => assert.deepEqual(reader.data, [String(number)]));
+    assert.ok(door.requests.every((request) => request.names.length <= LIMITS.names));
+    assert.equal(hub.streams.size, 2);
+  });
+
+  test("that is one too many for the door goes to another token", async () => {
+    const {world, hub, door, exchange} = browser();
+    door.most = 7;
+    const tab = new BrowserTab(exchange);
+    const readers = Array.from({length: 20}, (_, number) => tab.stream(`/a/${number}`, "earliest"));
+    await world.pass(MINUTE);
+    readers.forEach((_, number) => hub.publish(`/a/${number}`, String(number)));
+    await world.pass(SECOND);
+    readers.forEach((reader, number) => assert.deepEqual(reader.data, [String(number)]));
+  });
+
+  test("is refused alone, too, and no token comes with it", async () => {
+    const {world, hub, door, exchange} = browser();
+    door.refused = {"/a": "invalid"};
+    const reader = new BrowserTab(exchange).stream("/a");
+    await world.pass(MINUTE);
+    assert.deepEqual([reader.state, reader.details[0].reason], ["refused", "invalid"]);
+    assert.equal(hub.requests.length, 0);
+    assert.equal(door.requests.length, 1);
+  });
+
+  test("of a long topic has room in the address", async () => {
+    const {world, hub, exchange} = browser();
+    const tab = new BrowserTab(exchange);
+    const readers = Array.from({length: 90}, (_, number) => tab.stream(`/${"long".repeat(50)}/${number}`, "earliest"));
+    await world.pass(MINUTE);
+    readers.forEach((_, number) => hub.publish(`/${"long".repeat(50)}/${number}`, String(number)));
+    await world.pass(SECOND);
+    readers.forEach((reader, number) => assert.deepEqual(reader.data, [String(number)]));
+    hub.requests.forEach((request) => assert.ok(request.url.href.length <= LIMITS.queryLength + 100));
+  });
+
+  test("that is new for a topic that is known brings a new token, and no change of the streams", async () => {
+    const {world, door, exchange, hub} = await browsing(["/a"]);
+    new BrowserTab(exchange).join("signed:/a:later", hub.lastId, {door: door.url});
+    await world.pass(SECOND);
+    assert.equal(door.requests.length, 1);
+    assert.equal(hub.requests.length, 0);
+    assert.equal(new Set(door.requests[0].names.map((name) => name.split(":")[1])).size, 1);
+  });
+});
+
+describe("a gap", () => {
+  test("is told to those who come from an event that the hub has forgotten, and they go on", async () => {
+    const {world, hub, exchange} = browser();
+    const reader = new BrowserTab(exchange).stream("/a", "#unknown");
+    await world.pass(SECOND);
+    hub.publish("/a", "1");
+    await world.pass(SECOND);
+    assert.deepEqual(reader.states, ["connected", "gap"]);
+    assert.deepEqual(reader.details[1], {reason: "unknown", lastEventId: "#unknown"});
+    assert.deepEqual(reader.data, ["1"]);
+  });
+
+  test("is told when the hub was restarted, once", async () => {
+    const {world, hub, readers: [reader]} = await browsing(["/a"]);
+    hub.publish("/a", "1");
+    await world.pass(SECOND);
+    hub.cut();
+    hub.log = [];
+    await world.pass(5 * SECOND);
+    assert.deepEqual(reader.states, ["connected", "caught-up", "reconnecting", "connected", "gap"]);
+  });
+
+  test("of an added topic is nobody else's", async () => {
+    const {world, hub, exchange, readers: [reader]} = await browsing(["/a"]);
+    const added = new BrowserTab(exchange).stream("/b", "#unknown");
+    await world.pass(SECOND);
+    hub.publish("/a", "1");
+    hub.publish("/b", "2");
+    await world.pass(SECOND);
+    assert.deepEqual(added.states, ["connected", "caught-up", "gap"].filter((state) => added.states.includes(state)));
+    assert.ok(added.states.includes("gap"));
+    assert.equal(reader.states.includes("gap"), false);
+    assert.deepEqual([reader.data, added.data], [["1"], ["2"]]);
+  });
+
+  test("of a reader that was too slow is told to those whose events may be missing", async () => {
+    const {world, hub, readers: [one, other]} = await browsing(["/a", "/b"]);
+    const document = {type: "gap", reason: "overrun", last_event_id: "x", matches: [{match: "/a", match_type: "exact"}]};
+    for (const stream of hub.streams) stream.send(`event: mercure\nid: #9\ndata: ${JSON.stringify(document)}\n\n`);
+    await world.pass(SECOND);
+    assert.deepEqual([one.state, other.state], ["gap", "caught-up"]);
+    assert.deepEqual(one.details.at(-1), {reason: "overrun", lastEventId: "x"});
+  });
+
+  test("without names is everybody's", async () => {
+    const {world, hub, readers} = await browsing(["/a", "/b"]);
+    for (const stream of hub.streams) stream.send(`event: mercure\nid: #9\ndata: {"type": "gap", "reason": "overrun"}\n\n`);
+    await world.pass(SECOND);
+    assert.deepEqual(readers.map((reader) => reader.state), ["gap", "gap"]);
+  });
+});
+
+describe("a tab", () => {
+  test("that does not read is forgotten, told so, and comes back from where it is", async () => {
+    const {world, hub, readers: [reader]} = await browsing(["/a"]);
+    const {tab} = reader;
+    tab.reading = false;
+    const more = LIMITS.unread + 10;
+    for (let number = 0; number < more; number += 1) {
+      hub.publish("/a", String(number));
+      if (number % 100 === 0) await world.pass(10);
+    }
+    await world.pass(SECOND);
+    assert.equal(tab.resets, 1);
+    assert.ok(reader.data.length < more);
+    Object.assign(tab, {reading: true});
+    tab.rejoin();
+    await world.pass(10 * SECOND);
+    assert.deepEqual(reader.data, Array.from({length: more}, (_, number) => String(number)));
+  });
+
+  test("that does not read what is large is forgotten sooner", async () => {
+    const {world, hub, readers: [reader]} = await browsing(["/a"]);
+    reader.tab.reading = false;
+    for (let number = 0; number < 6; number += 1) hub.publish("/a", "x".repeat(LIMITS.unreadLength / 4));
+    await world.pass(SECOND);
+    assert.equal(reader.tab.resets, 1);
+  });
+
+  test("that says nothing for minutes is gone; when it speaks again, it is told to begin anew", async () => {
+    const {world, hub, readers: [reader]} = await browsing(["/a"]);
+    reader.tab.speaking = false;
+    await world.pass(4 * MINUTE);
+    assert.equal(hub.streams.size, 0);
+    reader.tab.say({type: "ping"});
+    assert.equal(reader.tab.resets, 2);
+    hub.publish("/a", "1");
+    reader.tab.rejoin();
+    await world.pass(SECOND);
+    assert.deepEqual(reader.data, ["1"]);
+  });
+
+  test("that pings stays", async () => {
+    const {world, hub, readers: [reader]} = await browsing(["/a"]);
+    reader.tab.speaking = false;
+    for (let minute = 0; minute < 10; minute += 1) {
+      reader.tab.say({type: "ping"});
+      assert.equal(reader.tab.heard.type, "pong");
+      await world.pass(MINUTE);
+    }
+    assert.equal(hub.streams.size, 1);
+  });
+
+  test("of a quiet stream is told the cursor of the others", async () => {
+    const {world, hub, readers: [one, quiet]} = await browsing(["/a", "/b"]);
+    const last = hub.publish("/a", "1");
+    await world.pass(10 * SECOND);
+    assert.equal(one.cursor, last);
+    assert.equal(quiet.cursor, last);
+  });
+
+  test("of a stream that has caught up is not told a cursor from before its newest event", async () => {
+    const {world, hub, exchange} = await browsing(["/a"]);
+    const added = new BrowserTab(exchange).stream("/b", hub.publish("/b", "0"));
+    await world.pass(500);
+    hub.publish("/a", "1");
+    await world.pass(100);
+    const newest = hub.publish("/b", "2");
+    await world.pass(2 * SECOND);
+    for (const stream of hub.streams) stream.send(":\n\n");
+    await world.pass(10 * SECOND);
+    assert.equal(added.cursor, newest);
+  });
+
+  test("reloaded again and again makes few requests", async () => {
+    const {world, hub, door, readers: [reader]} = await browsing(["/a"]);
+    for (let reload = 0; reload < 50; reload += 1) {
+      reader.tab.close();
+      reader.tab = new BrowserTab(reader.tab.exchange);
+      hub.publish("/elsewhere", "x");
+      reader.tab.stream("/a", hub.lastId);
+      await world.pass(5);
+    }
+    await world.pass(10 * SECOND);
+    assert.ok(door.requests.length <= 15 && hub.requests.length <= 25, `${door.requests.length} and ${hub.requests.length}`);
+    assert.equal(hub.streams.size, 1);
+  });
+});
+
+describe("a hub without a door", () => {
+  const token = (claims) => `x.${Buffer.from(JSON.stringify({exp: 1_700_003_600, ...claims})).toString("base64url")}.x`;
+  const want = (topics, more = {}) => ({hub: "https://app.test/hub", matchers: topics.map((topic) => ["match", topic]), credentials: "same-origin", ...more});
+
+  // The hub of these tests takes what says what it grants.
+  async function subscribing() {
+    const all = browser();
+    const answer = all.hub.answer.bind(all.hub);
+    all.accepted = (shown) => JSON.parse(Buffer.from(shown.split(".")[1], "base64url"));
+    all.hub.answer = (url, init) => {
+      const shown = init.headers.Authorization?.slice(7);
+      const claims = shown ? all.accepted(shown) : {exp: 1e10};
+      const topics = [...new URL(url).searchParams.getAll("match"), ...new URLSearchParams(init.body ?? "").getAll("match")];
+      return answer(url, {...init, headers: {...init.headers, Authorization: `Bearer ${JSON.stringify({topics, ...claims})}`}});
+    };
+    return all;
+  }
+
+  test("gives all events of the topics, whatever their type", async () => {
+    const {world, hub, exchange} = await subscribing();
+    const reader = new BrowserTab(exchange).join("*", "earliest", want(["/a", "/b"]));
+    await world.pass(SECOND);
+    hub.publish("/a", "1", {type: "message"});
+    hub.publish("/b", "2", {type: "price"});
+    await world.pass(SECOND);
+    assert.deepEqual(reader.events.map(({type, data}) => [type, data]), [["message", "1"], ["price", "2"]]);
+  });
+
+  test("is one connection for tabs that want the same with the same rights, and others for others", async () => {
+    const {world, hub, exchange} = await subscribing();
+    const rights = {rights: "me"};
+    const tabs = [["/a"], ["/a"], ["/b"]].map((topics) => new BrowserTab(exchange).join("*", "earliest", want(topics, rights), token({sub: "me", jti: String(Math.random())})));
+    await world.pass(SECOND);
+    assert.equal(hub.streams.size, 2);
+    new BrowserTab(exchange).join("*", "earliest", want(["/a"], {rights: "you"}), token({sub: "you"}));
+    await world.pass(SECOND);
+    assert.equal(hub.streams.size, 3);
+    hub.publish("/a", "1");
+    await world.pass(SECOND);
+    assert.deepEqual(tabs.map((reader) => reader.data), [["1"], ["1"], []]);
+  });
+
+  test("asks the page for another token before one expires", async () => {
+    const {world, hub, exchange} = await subscribing();
+    const tab = new BrowserTab(exchange);
+    const fresh = () => token({iat: world.now() / SECOND, exp: world.now() / SECOND + 100});
+    let asked = 0;
+    tab.newToken = () => (asked += 1, fresh());
+    const reader = tab.join("*", "earliest", want(["/a"], {asks: true}), fresh());
+    await world.pass(6 * MINUTE);
+    hub.publish("/a", "1");
+    await world.pass(SECOND);
+    assert.deepEqual(reader.data, ["1"]);
+    assert.ok(asked >= 3 && asked <= 6, `${asked}`);
+    assert.equal(gets(hub).length, 1);
+  });
+
+  test("takes the token of another tab when one has expired, and refuses when there is none", async () => {
+    const all = await subscribing();
+    const {world, hub, exchange} = all;
+    const now = world.now() / SECOND;
+    const [first, second] = [100, 1_000].map((life) => new BrowserTab(exchange).join("*", "earliest", want(["/a"], {rights: "me"}), token({exp: now + life})));
+    await world.pass(10 * MINUTE);
+    hub.publish("/a", "1");
+    await world.pass(SECOND);
+    assert.deepEqual([first.data, second.data], [["1"], ["1"]]);
+    await world.pass(10 * MINUTE);
+    assert.deepEqual([first.state, second.state], ["refused", "refused"]);
+    assert.deepEqual(first.details.at(-1), {reason: "unauthorized", status: 401});
+  });
+
+  test("that rejects what it is asked is not asked again", async () => {
+    const {world, hub, exchange} = await subscribing();
+    hub.refusing = 400;
+    const reader = new BrowserTab(exchange).join("*", null, want(["/a"]));
+    await world.pass(MINUTE);
+    assert.equal(reader.state, "refused");
+    assert.deepEqual(reader.details.at(-1), {reason: "rejected", status: 400});
+    assert.equal(hub.requests.length, 1);
+  });
+
+  test("of another origin that lets our header not through is asked without", async () => {
+    const {world, hub, exchange} = await subscribing();
+    world.base = "https://another.test/";
+    const answer = hub.answer.bind(hub);
+    hub.answer = (url, init) => (init.headers["Hikyaku-Stream"] ? Promise.reject(new TypeError("preflight")) : answer(url, init));
+    const reader = new BrowserTab(exchange).join("*", "earliest", want(["/a"]));
+    await world.pass(10 * SECOND);
+    assert.equal(reader.state, "caught-up");
+  });
+
+  test("is shown an id that is not ASCII in the address", async () => {
+    const {world, hub, exchange} = await subscribing();
+    hub.publish("/a", "0", {id: "ünd 2"});
+    hub.publish("/a", "1");
+    const reader = new BrowserTab(exchange).join("*", "ünd 2", want(["/a"]));
+    await world.pass(SECOND);
+    assert.deepEqual(reader.data, ["1"]);
+    assert.equal(hub.requests[0].url.searchParams.get("last_event_id"), "ünd 2");
+  });
+});
+
+test("with a pattern a stream gets the hub's events about its subscriptions", async () => {
+  const {world, hub, door, exchange} = browser();
+  const answer = door.answer.bind(door);
+  door.answer = async (...all) => {
+    const response = await answer(...all);
+    const document = await response.json();
+    return {...response, json: async () => ({...document, patterns: {"signed:/here:1": "/subscriptions/here/:subscriber"}})};
+  };
+  const tab = new BrowserTab(exchange);
+  const [here, other] = [tab.stream("/here"), tab.stream("/other")];
+  await world.pass(SECOND);
+  assert.deepEqual(hub.requests[0].url.searchParams.getAll("match_urlpattern"), ["/subscriptions/here/:subscriber"]);
+  const event = JSON.stringify({type: "subscription", match: "/here", active: true});
+  for (const stream of hub.streams) stream.send(`event: mercure\nid: 1\ndata: ${event}\n\nevent: mercure\nid: 2\ndata: {"type": "subscription", "match": "/x"}\n\n`);
+  await world.pass(SECOND);
+  assert.deepEqual([here.data, other.data], [[event], []]);
+});
+
+describe("the pause before another attempt", () => {
+  const least = (failures, told) => pauseAfter(failures, {random: () => 0, ...told});
+  const most = (failures, told) => pauseAfter(failures, {random: () => 0.9999, ...told});
+
+  test("grows with each failure, to a bound, and is different for everybody", () => {
+    assert.deepEqual([1, 2, 3, 30].map((failures) => [least(failures), most(failures)].map((wait) => Math.round(wait / 100))),
+      [[5, 15], [9, 25], [14, 43], [150, 450]]);
+  });
+
+  test("is never less than the server has told", () => {
+    assert.equal(least(0, {retry: 3_000}), 3_000);
+    assert.equal(least(1, {retry: 60_000}), 60_000);
+    assert.equal(least(1, {retryAfter: 20_000}), 20_000);
+    assert.ok(most(1, {retryAfter: 20_000}) <= 24_000);
+    assert.ok(most(1, {retryAfter: 1e9}) <= 720_000, "nobody waits for years");
+  });
+});

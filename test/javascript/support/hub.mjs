@@ -1,0 +1,252 @@
+// A hub and a door in memory, with what goes wrong between them and a browser: delays, stalls, cuts.
+
+const encoder = new TextEncoder();
+
+// Settings that a test may change at any time:
+//
+// changeable   streams can be changed by POST {hub}/streams/{capability}
+// up           answers at all
+// delay()      milliseconds that a message is on its way
+// history      events that are retained
+// heartbeat    milliseconds of silence after which a comment is sent; 0 is never
+export class Hub {
+  url = "https://app.test/hub";
+  log = [];
+  streams = new Set();
+  requests = [];
+  changeable = true;
+  up = true;
+  delay = () => 10;
+  history = Infinity;
+  heartbeat = 15_000;
+  refusing = null; // a status in place of any answer
+  headers = {};
+  forgotten = 0; // events that are not retained any more, beside what `history` says
+
+  constructor(world) {
+    this.world = world;
+  }
+
+  get lastId() {
+    return this.log.at(-1)?.id ?? "earliest";
+  }
+
+  get oldest() {
+    return Math.max(this.forgotten, this.log.length - this.history);
+  }
+
+  publish(topic, data, {type = topic, id = `#${Math.floor(this.world.random() * 1e15).toString(36)}`} = {}) {
+    const event = {id, topic, type, data};
+    this.log.push(event);
+    for (const stream of this.streams) if (stream.topics.has(topic)) stream.send(encoded(event));
+    return event.id;
+  }
+
+  // Every connection is lost, and what is on its way with it.
+  cut(streams = this.streams) {
+    for (const stream of [...streams]) stream.end(new TypeError("network error"));
+  }
+
+  // A graceful end.
+  finish() {
+    for (const stream of [...this.streams]) stream.end(null);
+  }
+
+  async answer(url, {method = "GET", headers = {}, body = "", signal}) {
+    const request = {method, url: new URL(url), headers, body: new URLSearchParams(body), at: this.world.now()};
+    this.requests.push(request);
+    await this.#travel(signal);
+    if (!this.up) throw new TypeError("connection refused");
+    if (this.refusing) return response(this.refusing, this.headers);
+    return method === "POST" ? this.#change(request, signal) : this.#subscribe(request, signal);
+  }
+
+  #travel(signal) {
+    return new Promise((resolve, reject) => {
+      const give = () => (signal?.aborted ? reject(new DOMException("aborted", "AbortError")) : resolve());
+      this.world.setTimeout(give, this.delay());
+      signal?.addEventListener("abort", give);
+    });
+  }
+
+  #token({headers}) {
+    const token = JSON.parse((headers.Authorization ?? "Bearer {}").slice(7));
+    return token.exp * 1000 > this.world.now() ? token : null;
+  }
+
+  async #subscribe(request, signal) {
+    const token = this.#token(request);
+    if (!token) return response(401);
+    const topics = new Set(request.url.searchParams.getAll("match"));
+    if ([...topics].some((topic) => !token.topics.includes(topic))) return response(403);
+    const cursor = request.headers["Last-Event-ID"] ?? request.url.searchParams.get("last_event_id");
+    const stream = new HubStream(this, topics, token, signal);
+    const headers = {"content-type": "text/event-stream"};
+    if (this.changeable && request.headers["Hikyaku-Stream"]) headers["hikyaku-stream"] = stream.capability;
+    stream.send(":\n\n");
+    if (cursor !== null && cursor !== undefined) headers["mercure-last-event-id"] = this.#replay(stream, cursor, () => false);
+    await this.#travel(signal);
+    return response(200, headers, stream);
+  }
+
+  #replay(stream, cursor, hadAlready) {
+    let from = cursor === "earliest" ? this.oldest : this.log.findIndex((event) => event.id === cursor) + 1;
+    const known = cursor === "earliest" || (from > 0 && from >= this.oldest);
+    if (!known) {
+      from = this.oldest;
+      stream.send(`event: mercure\nid: ${this.log[from - 1]?.id ?? "earliest"}\ndata: ${JSON.stringify({type: "gap", reason: "unknown", last_event_id: cursor})}\n\n`);
+    }
+    for (const event of this.log.slice(from)) if (stream.topics.has(event.topic) && !hadAlready(event)) stream.send(encoded(event));
+    return known ? cursor : "earliest";
+  }
+
+  async #change(request, signal) {
+    const capability = decodeURIComponent(request.url.pathname.split("/").pop());
+    const stream = [...this.streams].find((each) => each.capability === capability);
+    const token = this.#token(request);
+    const topics = new Set(request.body.getAll("match"));
+    if (!this.changeable || !stream) return this.#late(404, signal);
+    if (!token) return this.#late(401, signal);
+    if (token.sub !== stream.token.sub || [...topics].some((topic) => !token.topics.includes(topic))) return this.#late(403, signal);
+    const former = stream.topics;
+    stream.topics = topics;
+    stream.admit(token);
+    const cursor = request.body.get("last_event_id");
+    if (cursor !== null) this.#replay(stream, cursor, (event) => former.has(event.topic));
+    return this.#late(204, signal, {"mercure-last-event-id": this.lastId});
+  }
+
+  async #late(status, signal, headers = {}) {
+    await this.#travel(signal);
+    return response(status, headers);
+  }
+}
+
+// A stream, and at the same time the body of its response. What is sent arrives in order, later.
+class HubStream {
+  #hub;
+  #arrived = [];
+  #reader = null;
+  #lastArrival = 0;
+  #ended = undefined;
+  #beat = null;
+  #expiry = null;
+
+  constructor(hub, topics, token, signal) {
+    this.#hub = hub;
+    this.topics = topics;
+    this.capability = `cap ${Math.floor(hub.world.random() * 1e15).toString(36)}`;
+    hub.streams.add(this);
+    this.admit(token);
+    signal?.addEventListener("abort", () => this.end(new DOMException("aborted", "AbortError")));
+  }
+
+  admit(token) {
+    this.token = token;
+    this.#hub.world.clearTimeout(this.#expiry);
+    this.#expiry = this.#hub.world.setTimeout(() => this.end(null), token.exp * 1000 - this.#hub.world.now());
+  }
+
+  send(text) {
+    const {world} = this.#hub;
+    this.#lastArrival = Math.max(this.#lastArrival, world.now() + this.#hub.delay());
+    world.setTimeout(() => this.#arrive(encoder.encode(text)), this.#lastArrival - world.now());
+    world.clearTimeout(this.#beat);
+    if (this.#hub.heartbeat > 0) this.#beat = world.setTimeout(() => this.#hub.streams.has(this) && this.send(":\n\n"), this.#hub.heartbeat);
+  }
+
+  #arrive(bytes) {
+    if (this.#ended !== undefined) return;
+    this.#arrived.push(bytes);
+    this.#serve();
+  }
+
+  end(error) {
+    if (this.#ended !== undefined) return;
+    this.#hub.streams.delete(this);
+    this.#hub.world.clearTimeout(this.#beat);
+    this.#hub.world.clearTimeout(this.#expiry);
+    const over = () => {
+      this.#ended ??= error;
+      this.#serve();
+    };
+    // An end that is none of the network's comes after what was sent.
+    if (error) over();
+    else this.#hub.world.setTimeout(over, Math.max(0, this.#lastArrival - this.#hub.world.now()));
+  }
+
+  #serve() {
+    if (!this.#reader) return;
+    const {resolve, reject} = this.#reader;
+    if (this.#arrived.length > 0) resolve({done: false, value: this.#arrived.shift()});
+    else if (this.#ended === null) resolve({done: true});
+    else if (this.#ended) reject(this.#ended);
+    else return;
+    this.#reader = null;
+  }
+
+  getReader() {
+    return {read: () => new Promise((resolve, reject) => {
+      this.#reader = {resolve, reject};
+      this.#serve();
+    })};
+  }
+}
+
+// Exchanges names like "signed:/topic:7" for a token.
+export class Door {
+  url = "https://app.test/hikyaku/streams";
+  requests = [];
+  lifetime = 600;
+  subject = "me";
+  up = true;
+  refusing = null;
+  refused = {};
+  headers = {};
+  delay = () => 10;
+  most = 100; // names
+  clock = 0; // seconds by which the server's clock is ahead of the browser's
+
+  constructor(world, hub) {
+    Object.assign(this, {world, hub});
+  }
+
+  async answer(_url, {body, signal}) {
+    const {names} = JSON.parse(body);
+    this.requests.push({names, at: this.world.now()});
+    await this.world.wait(this.delay());
+    if (signal?.aborted || !this.up) throw new TypeError("no answer");
+    if (this.refusing) return response(this.refusing, this.headers);
+    if (names.length > this.most) return response(413);
+    const now = this.world.now() / 1000;
+    const topics = {};
+    const refused = {};
+    for (const name of names) {
+      const topic = name.split(":")[1];
+      if (this.refused[topic]) refused[name] = this.refused[topic];
+      else topics[name] = topic;
+    }
+    const granted = Object.values(topics);
+    const token = granted.length > 0 ? JSON.stringify({exp: now + this.lifetime, sub: this.subject, topics: granted}) : null;
+    const answer = {hub: this.hub.url, token, expires_at: Math.floor(now + this.clock + this.lifetime), topics, refused};
+    return response(200, {date: new Date((now + this.clock) * 1000).toUTCString(), ...this.headers}, null, answer);
+  }
+}
+
+// Sends requests where they belong.
+export function network(...servers) {
+  return async (url, init) => {
+    const server = servers.find((each) => url.startsWith(each.url));
+    if (!server) throw new TypeError(`nobody is at ${url}`);
+    return server.answer(url, init);
+  };
+}
+
+function response(status, headers = {}, body = null, json = null) {
+  return {status, headers: new Headers(headers), body, json: async () => json};
+}
+
+function encoded({id, type, data}) {
+  const lines = String(data).split("\n").map((line) => `data: ${line}\n`).join("");
+  return `${type === "message" ? "" : `event: ${type}\n`}id: ${id}\n${lines}\n`;
+}

@@ -1,0 +1,144 @@
+// Days of pages that come and go while everything goes wrong. Whatever happens, a page has in the end what was published after
+// the event that it was rendered at: all of it, in order, once. A page that was told of a gap is rendered again.
+
+import {Exchange} from "../../../app/assets/javascripts/hikyaku.js";
+import {browser, BrowserTab} from "./browser.mjs";
+import {generator} from "./world.mjs";
+
+const TOPICS = ["/a", "/b", "/c", "/d", "/e"];
+
+export async function simulate(seed, {steps = 400, changeable = true, heartbeat = 15_000, history = Infinity, crashes = true} = {}) {
+  const simulation = new Simulation(seed, {changeable, heartbeat, history, crashes});
+  await simulation.run(steps);
+  return simulation;
+}
+
+class Simulation {
+  mistakes = [];
+  gaps = 0;
+  mostStreams = 0;
+  pages = [];
+  gone = [];
+  published = 0;
+
+  constructor(seed, {changeable, heartbeat, history, crashes}) {
+    Object.assign(this, browser({seed}), {seed, crashes, chance: generator(seed * 7919 + 1)});
+    Object.assign(this.hub, {changeable, heartbeat, history});
+    this.hub.delay = () => this.#delay();
+    this.door.delay = () => this.#delay();
+  }
+
+  // Mostly a network as it is; now and then a segment is lost, and sent again.
+  #delay() {
+    return this.chance() < 0.02 ? 300 + this.chance() * 900 : 5 + this.chance() * 80;
+  }
+
+  #pick(list) {
+    return list[Math.floor(this.chance() * list.length)];
+  }
+
+  async run(steps) {
+    for (let step = 0; step < steps; step += 1) {
+      this.#act();
+      await this.world.pass(this.chance() < 0.1 ? this.chance() * 8_000 : this.chance() * 300);
+      this.mostStreams = Math.max(this.mostStreams, this.exchange.connections);
+      this.pages.forEach((page) => this.#look(page, false));
+    }
+    this.hub.up = this.door.up = true;
+    await this.world.pass(180_000);
+    this.pages.forEach((page) => this.#look(page, true));
+  }
+
+  #act() {
+    const dice = this.chance();
+    if (dice < 0.45) this.hub.publish(this.#pick(TOPICS), String(++this.published));
+    else if (dice < 0.62) this.#openPage();
+    else if (dice < 0.76) this.#closePage();
+    else if (dice < 0.82) this.#visit();
+    else if (dice < 0.85) this.hub.cut();
+    else if (dice < 0.88 && this.hub.streams.size > 0) this.hub.cut([this.#pick([...this.hub.streams])]);
+    else if (dice < 0.9) this.hub.finish();
+    else if (dice < 0.92) this.#interrupt(this.hub);
+    else if (dice < 0.93) this.#interrupt(this.door);
+    else if (dice < 0.94 && this.crashes) this.#crash();
+    else if (dice < 0.96) this.#nudge();
+    else for (let count = 0; count < 5; count += 1) this.hub.publish(this.#pick(TOPICS), String(++this.published));
+  }
+
+  #openPage() {
+    if (this.pages.length >= 8) return;
+    const tab = new BrowserTab(this.exchange);
+    this.#render(tab);
+  }
+
+  // The page has what was published up to now, and asks for what comes when it has arrived. Some pages say no cursor that the
+  // browser has seen, and some the one that another page was rendered at: they come from a cache.
+  #render(tab, position = this.chance() < 0.1 ? Math.max(this.hub.oldest, this.hub.log.length - Math.floor(this.chance() * 20)) : this.hub.log.length) {
+    const page = {tab, readers: [], open: true};
+    const cursor = position === 0 ? "earliest" : this.hub.log[position - 1].id;
+    const topics = TOPICS.filter((topic) => topic === "/a" || this.chance() < 0.3);
+    this.pages.push(page);
+    this.world.setTimeout(() => {
+      if (!page.open) return;
+      page.readers = topics.map((topic) => Object.assign(tab.stream(topic, cursor), {topic, position}));
+    }, 20 + this.chance() * (this.chance() < 0.1 ? 3_000 : 200));
+  }
+
+  #closePage() {
+    const page = this.#pick(this.pages);
+    if (!page) return;
+    this.#end(page);
+    page.tab.close();
+  }
+
+  #end(page) {
+    page.open = false;
+    page.readers.forEach((reader) => reader.leave());
+    this.pages = this.pages.filter((other) => other !== page);
+  }
+
+  // The next page of a tab comes in place of the one that is there.
+  #visit() {
+    const page = this.#pick(this.pages);
+    if (!page) return;
+    this.#end(page);
+    this.#render(page.tab);
+  }
+
+  #interrupt(server) {
+    server.up = false;
+    if (server === this.hub) this.hub.cut();
+    this.world.setTimeout(() => (server.up = true), this.chance() * 6_000);
+  }
+
+  // The shared worker is gone, and the tabs turn to another.
+  #crash() {
+    this.exchange.close();
+    this.exchange = Object.assign(new Exchange(this.world), {world: this.world});
+    for (const {tab} of this.pages) {
+      tab.exchange = this.exchange;
+      tab.rejoin();
+    }
+  }
+
+  #nudge() {
+    const page = this.#pick(this.pages);
+    page?.tab.say({type: "check", reason: this.#pick(["visible", "online"])});
+  }
+
+  #look(page, complete) {
+    for (const reader of page.readers) {
+      if (reader.states.includes("gap")) {
+        this.gaps += 1;
+        this.#end(page);
+        this.#render(page.tab, this.hub.log.length);
+        return;
+      }
+      const due = this.hub.log.slice(reader.position).filter((event) => event.topic === reader.topic).map((event) => event.data);
+      const expected = complete ? due : due.slice(0, reader.data.length);
+      if (JSON.stringify(reader.data) !== JSON.stringify(expected)) {
+        this.mistakes.push(`${reader.tab.name} ${reader.topic} from ${reader.position}: ${reader.data} instead of ${expected} (${reader.states})`);
+      }
+    }
+  }
+}

@@ -1,0 +1,21 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/rails_server"
+require "support/snippets"
+
+# The tests of examples/rails_live pass, and beside them those of docs/guides/testing.md.
+class TestingGuideTest < Minitest::Test
+  GUIDE = Snippets.files("docs/guides/testing.md").freeze
+
+  test "the application's tests pass, and the guide's" do
+    assert_equal 3, GUIDE.size
+    folder = RailsServer::Folder.new(GUIDE, example: File.join(RailsServer::ROOT, "examples/rails_live"))
+    output, status = folder.run("bin/rails", "db:test:prepare", "test", RAILS_ENV: "test")
+    assert status.success?, output
+    written = Dir["#{folder.path}/test/**/*_test.rb"].sum { |file| File.read(file).scan(/^  test "/).size }
+    assert_match(/^#{written} runs, \d+ assertions, 0 failures, 0 errors, 0 skips$/, output)
+  ensure
+    folder&.remove
+  end
+end

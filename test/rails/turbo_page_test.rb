@@ -1,0 +1,122 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/turbo_application"
+
+# What a page carries of its streams, and what it has when it connects with that.
+class TurboPageTest < Minitest::Test
+  include TurboApplication
+
+  HOURS = 3600
+
+  test "the element says which stream, from where, and where its token is to be had" do
+    element = page("/boards/#{@board.id}")
+    assert_equal %w[cursor signed-stream-name src], element.keys.sort
+    assert_equal ["/hikyaku/streams", "earliest"], element.values_at("src", "cursor")
+    assert_equal @board.to_gid_param, Turbo::StreamsChannel.verified_stream_name(element["signed-stream-name"])
+  end
+
+  test "attributes of the element are kept, and the class that Action Cable would ask is left out, which the log says once" do
+    BoardsController.attributes = {channel: "RoomChannel", data: {room: "1"}, class: "hidden", id: "stream"}
+    before = RailsApplication::LOG.string.size
+    element = 2.times.map { page("/boards/#{@board.id}") }.last
+    assert_equal %w[1 hidden stream], element.values_at("data-room", "class", "id")
+    refute element.key?("channel")
+    said = RailsApplication::LOG.string[before..].scan(/given channel: RoomChannel, which is not asked any more who may follow a stream.*/)
+    assert_equal 1, said.size
+    assert_match(/Hikyaku::Turbo\.authorize/, said.first)
+    BoardsController.attributes = {channel: Turbo::StreamsChannel}
+    page("/boards/#{@board.id}")
+    refute_match(/given channel: Turbo::StreamsChannel/, RailsApplication::LOG.string)
+  end
+
+  test "without anything to name the stream after there is no element (turbo_stream_from)" do
+    [[], [nil], [""], [nil, []]].each do |streamables|
+      error = assert_raises(ArgumentError) { view.turbo_stream_from(*streamables) }
+      assert_equal "streamables can't be blank", error.message
+    end
+  end
+
+  test "a name that no page could show again is refused where it is made" do
+    assert_match(/too long/, assert_raises(ArgumentError) { view.turbo_stream_from("x" * 4096) }.message)
+    assert view.turbo_stream_from("x" * 2000)
+  end
+
+  test "what happens between rendering and connecting arrives, once: a page born stale is caught up" do
+    Announced.create!(body: "before", board: @board)
+    element = page("/boards/#{@board.id}")
+    Announced.create!(body: "between", board: @board)
+    stream = follow(element["signed-stream-name"], last_event_id: element["cursor"])
+    Announced.create!(body: "after", board: @board)
+    assert_equal %w[between after], [received(stream), received(stream)].map(&:text).map(&:strip)
+    assert stream.silent?
+  end
+
+  test "what happens after the cursor was read and before the page's data are is in both, not in neither" do
+    BoardsController.meanwhile = -> { Announced.create!(body: "meanwhile", board: @board) }
+    element = page("/boards/#{@board.id}")
+    BoardsController.meanwhile = nil
+    assert_match(/meanwhile/, request("GET", "/boards/#{@board.id}", accept: "text/html").body)
+    stream = follow(element["signed-stream-name"], last_event_id: element["cursor"])
+    assert_match(/meanwhile/, received(stream).to_html)
+  end
+
+  test "who was away gets what was sent meanwhile" do
+    stream = follow(sign(@board))
+    Announced.create!(body: "first", board: @board)
+    last = stream.next.id
+    stream.close
+    Announced.create!(body: "while away", board: @board)
+    stream = follow(sign(@board), last_event_id: last)
+    assert_match(/while away/, received(stream).to_html)
+  end
+
+  test "one connection has all streams of a page" do
+    names = Array.new(3) { |n| sign("stream #{n}") }
+    stream = follow(*names)
+    3.times { |n| Turbo::StreamsChannel.broadcast_remove_to("stream #{n}", target: n) }
+    assert_equal %w[0 1 2], Array.new(3) { received(stream)["target"] }
+  end
+
+  test "what is rendered to be broadcast, outside of a request, may follow streams too" do
+    message = Message.create!(body: "x")
+    stream = follow(sign("x"))
+    message.broadcast_append_to("x", partial: "messages/followed")
+    element = received(stream).at("hikyaku-stream-source")
+    assert_equal message.to_gid_param, Turbo::StreamsChannel.verified_stream_name(element["signed-stream-name"])
+    assert element["cursor"]
+  end
+
+  test "the cursor is none that only others may see" do
+    Hikyaku.publish("/secret", "x", private: true, id: "urn:secret:#{rand}")
+    cursor = page("/boards/#{@board.id}")["cursor"]
+    refute_match(/secret/, cursor)
+    Announced.create!(body: "after", board: @board)
+    assert_match(/after/, received(follow(sign(@board), last_event_id: cursor)).to_html)
+  end
+
+  test "without a hub that says it there is no cursor, and the page comes all the same" do
+    Hikyaku.web.shutdown
+    Hikyaku.reset
+    assert_nil page("/boards/#{@board.id}")["cursor"]
+  end
+
+  test "a name is good for as long as is said, and for nothing less than eleven twelfths of it" do
+    [0, 1, 3599, 3600, 40_000, 86_399].each do |seconds|
+      now = 1_700_000_000 + seconds
+      signed = Hikyaku::Turbo::SignedName.make("x", now: now)
+      expires_at = Time.iso8601(JSON.parse(signed.split("--").first.unpack1("m")).dig("_rails", "exp")).to_f
+      assert_includes (11 * HOURS)..(12 * HOURS), expires_at - now
+    end
+  end
+
+  test "pages that are rendered one after the other carry the same name, so that a proxy or a morph sees no change" do
+    made = [0, 60, 3599, 3600].map { |seconds| Hikyaku::Turbo::SignedName.make("x", now: 1_700_000_000 - 1_700_000_000 % 3600 + seconds) }
+    assert_equal [1, 2], [made.take(3).uniq.size, made.uniq.size]
+    with_turbo(turbo_expires_in: nil) { assert_equal Turbo.signed_stream_verifier.generate("x"), sign("x") }
+  end
+
+  private
+
+  def view = BoardsController.new.tap { |controller| controller.set_request!(ActionDispatch::TestRequest.create) }.view_context
+end

@@ -1,0 +1,87 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/turbo_application"
+require "active_support/test_case"
+
+# turbo-rails' own assertions, as an application's tests use them.
+class TurboTestHelperTest < ActiveSupport::TestCase
+  include TurboApplication
+
+  test "broadcasts are counted, with a block and since the test began" do
+    assert_no_turbo_stream_broadcasts @board
+    assert_turbo_stream_broadcasts(@board, count: 2) do
+      Announced.create!(body: "Hello", board: @board).broadcast_remove_to(@board)
+    end
+    Turbo::StreamsChannel.broadcast_remove_to(@board, target: "x")
+    assert_turbo_stream_broadcasts @board, count: 3
+    assert_turbo_stream_broadcasts @board
+    assert_turbo_stream_broadcasts(@board) { Turbo::StreamsChannel.broadcast_remove_to(@board, target: "y") }
+    assert_no_turbo_stream_broadcasts("other") { Turbo::StreamsChannel.broadcast_remove_to("another", target: "x") }
+  end
+
+  test "a stream is told by its name, or by what it is named after" do
+    Turbo::StreamsChannel.broadcast_remove_to(@board, :messages, target: "x")
+    assert_turbo_stream_broadcasts [@board, :messages], count: 1
+    assert_turbo_stream_broadcasts "#{@board.to_gid_param}:messages", count: 1
+    assert_no_turbo_stream_broadcasts @board
+    assert_no_turbo_stream_broadcasts [@board]
+  end
+
+  test "what was broadcast can be looked at, element by element" do
+    message = Message.create!(body: "Hello")
+    message.broadcast_append
+    first, second, third = capture_turbo_stream_broadcasts(message) do
+      message.broadcast_replace
+      Turbo::StreamsChannel.broadcast_stream_to(message, content: %(<turbo-stream action="a"></turbo-stream>\n<turbo-stream action="b"></turbo-stream>))
+    end
+    assert_equal %w[replace a b], [first, second, third].map { |element| element["action"] }
+    assert_equal "message_#{message.id}", first["target"]
+    assert_equal "Hello", first.at("template p").text
+    assert_equal %w[append replace a b], capture_turbo_stream_broadcasts(message).map { |element| element["action"] }
+  end
+
+  test "what is expected and does not come fails, and so does what comes and is not expected" do
+    nothing = assert_raises(Minitest::Assertion) { assert_turbo_stream_broadcasts("x") { nil } }
+    assert_match(/on "x"/, nothing.message)
+    Turbo::StreamsChannel.broadcast_remove_to("x", target: "1")
+    assert_raises(Minitest::Assertion) { assert_turbo_stream_broadcasts("x") { nil } }
+    assert_match(/Expected: 2\n.*Actual: 1/m, assert_raises(Minitest::Assertion) { assert_turbo_stream_broadcasts("x", count: 2) }.message)
+    assert_match(/target=\\"1\\"/, assert_raises(Minitest::Assertion) { assert_no_turbo_stream_broadcasts("x") }.message)
+    assert_raises(Minitest::Assertion) { assert_no_turbo_stream_broadcasts("y") { Turbo::StreamsChannel.broadcast_remove_to("y", target: "1") } }
+  end
+
+  test "each test begins with nothing broadcast" do
+    assert_no_turbo_stream_broadcasts "x"
+    Turbo::StreamsChannel.broadcast_remove_to("x", target: "1")
+  end
+
+  test "they look at the same for whoever takes turbo-rails' module, and for whoever takes this one" do
+    require "turbo/broadcastable/test_helper"
+    modules = [Hikyaku::Turbo::TestHelper, *(Turbo::Broadcastable::TestHelper if defined?(ActionCable))]
+    Turbo::StreamsChannel.broadcast_remove_to("x", target: "1")
+    modules.each do |helper|
+      tester = Class.new do
+        include Minitest::Assertions
+        include helper
+
+        attr_accessor :assertions
+      end.new
+      tester.assertions = 0
+      tester.assert_turbo_stream_broadcasts("x", count: 1)
+      assert_equal 1, tester.capture_turbo_stream_broadcasts("x").size
+    end
+  end
+
+  if defined?(ActionCable)
+    test "Action Cable's own assertions look into Action Cable" do
+      require "action_cable/test_helper"
+      extend ActionCable::TestHelper
+
+      before_setup
+      Turbo::StreamsChannel.broadcast_remove_to("x", target: "1")
+      assert_no_broadcasts("x")
+      assert_broadcasts("x", 1) { ActionCable.server.broadcast("x", "y") }
+    end
+  end
+end

@@ -1,0 +1,306 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/availability"
+require "support/browser"
+require "support/client_site"
+require "support/running_hub"
+
+# hikyaku.js in Chromium: what needs a browser, over HTTP/1.1. What follows from bytes and time is in test/javascript.
+class ClientTest < Minitest::Test
+  include Availability
+
+  class << self
+    def site = @site ||= ClientSite.new.tap { |site| Minitest.after_run { site.stop } }
+    def browser = @browser ||= TestBrowser.new.tap { |browser| Minitest.after_run { browser.quit } }
+  end
+
+  WORKER = [].freeze
+  TABS = ["SharedWorker"].freeze
+  ALONE = %w[SharedWorker locks].freeze
+  SHARING = {"worker" => WORKER, "tabs" => TABS}.freeze
+
+  def setup
+    skip_unless_available("chromium")
+    @pages = []
+    @stream = "/room/#{rand(1_000_000_000)}"
+  end
+
+  def teardown
+    return if skipped?
+    assert_equal [], @pages.flat_map(&:complaints), "the console is not empty" unless @complaints_expected
+  ensure
+    @pages&.each(&:close)
+    @site&.stop
+  end
+
+  def site = @site || self.class.site
+
+  # A tab of a browser of its own, or beside another.
+  def tab(beside = nil) = (beside ? self.class.browser.tab_beside(beside) : self.class.browser.page).tap { |page| @pages << page }
+
+  # A tab that follows the test's stream and has caught up.
+  def open_tab(beside = nil, without: WORKER, **more)
+    page = tab(beside)
+    page.visit(site.page(@stream, without: without, **more))
+    caught_up(page)
+  end
+
+  def caught_up(page)
+    page.until("did not catch up: #{states(page)}") { page.js("document.querySelector('[state]')?.state") == "caught-up" }
+    page
+  end
+
+  def states(page) = page.js("window.states")
+
+  def seen(page) = page.js("window.seen")
+
+  def assert_seen(expected, page) = page.until("#{expected} did not come: #{seen(page)}") { seen(page) == expected }
+
+  def publish(*all) = all.each { |data| site.publish(@stream, data) }
+
+  def sharing(page) = page.js("Hikyaku.sharing")
+
+  def close(page)
+    @pages.delete(page)
+    page.close
+  end
+
+  SHARING.each do |kind, without|
+    test "seven tabs and one more, all get what is published over one connection, and none hangs (#{kind})" do
+      before = streams
+      first = open_tab(without: without)
+      tabs = [first] + Array.new(7) { open_tab(first, without: without) }
+      assert_equal [kind], tabs.map { |page| sharing(page) }.uniq
+      publish("for all")
+      tabs.each { |page| assert_seen(["for all"], page) }
+      first.until("#{streams - before} connections") { streams - before == 1 }
+    end
+
+    test "tabs with different streams get their own, and a stream that comes and goes disturbs no other (#{kind})" do
+      first = open_tab(without: without)
+      second = tab(first)
+      second.visit(site.page("#{@stream}/second", "#{@stream}/third", without: without))
+      caught_up(second)
+      10.times do |number|
+        site.publish(@stream, "first #{number}")
+        site.publish("#{@stream}/second", "second #{number}")
+        first.js("window.extra?.remove(), window.extra = element(#{"#{@stream}/extra #{number}".to_json}), 0")
+        sleep 0.05
+      end
+      assert_seen(Array.new(10) { |number| "first #{number}" }, first)
+      assert_seen(Array.new(10) { |number| "second #{number}" }, second)
+      refute_includes states(first).map(&:first), "reconnecting"
+    end
+
+    test "a tab that is closed takes nothing with it, though the connection may have been its own (#{kind})" do
+      first = open_tab(without: without)
+      others = Array.new(3) { open_tab(first, without: without) }
+      publish("1")
+      others.each { |page| assert_seen(["1"], page) }
+      close(first)
+      publish("2")
+      later = open_tab(others.first, without: without)
+      publish("3")
+      others.each { |page| assert_seen(%w[1 2 3], page) }
+      assert_seen(["3"], later)
+    end
+
+    test "a page that was rendered before it is connected gets what it missed, also where another tab has the stream (#{kind})" do
+      first = open_tab(without: without)
+      publish("1")
+      site.publish("#{@stream}/elsewhere", "x")
+      cursor = site.newest
+      publish("2", "3")
+      second = open_tab(first, without: without, cursor: cursor)
+      publish("4")
+      assert_seen(%w[2 3 4], second)
+      assert_seen(%w[1 2 3 4], first)
+    end
+
+    test "a storm of reloads leaves one connection, and what is published meanwhile arrives (#{kind})" do
+      before = streams
+      page = tab
+      page.visit(site.page(@stream, without: without, reloads: 15))
+      page.until("it was not reloaded") { reloaded(page) == 15 }
+      caught_up(page)
+      publish("after")
+      page.until("did not come") { seen(page).include?("after") }
+      page.until("#{streams - before} connections") { streams - before == 1 }
+    end
+
+    test "a page that comes out of the back/forward cache has what it missed there (#{kind})" do
+      page = open_tab(without: without)
+      publish("1")
+      assert_seen(["1"], page)
+      page.js("window.kept = true")
+      page.visit("#{site.origin}/other")
+      publish("2")
+      page.page.back
+      publish("3")
+      # Browsers may also load it anew: then it was rendered later.
+      if page.until("it is not there") { page.js("document.readyState") == "complete" } && page.js("window.kept === true")
+        assert_seen(%w[1 2 3], page)
+      else
+        caught_up(page)
+      end
+      publish("4")
+      page.until("did not come") { seen(page).last == "4" }
+    end
+
+    test "a tab that was frozen has everything when it is thawed, and the others did not wait for it (#{kind})" do
+      first = open_tab(without: without)
+      second = open_tab(first, without: without)
+      first.page.command("Page.setWebLifecycleState", state: "frozen")
+      publish("1")
+      assert_seen(["1"], second)
+      first.page.command("Page.setWebLifecycleState", state: "active")
+      assert_seen(["1"], first)
+      publish("2")
+      [first, second].each { |page| assert_seen(%w[1 2], page) }
+    end
+  end
+
+  test "where there is neither a shared worker nor a lock each tab has a connection of its own" do
+    before = streams
+    first = open_tab(without: ALONE)
+    second = open_tab(first, without: ALONE)
+    assert_equal "page", sharing(first)
+    publish("1")
+    [first, second].each { |page| assert_seen(["1"], page) }
+    first.until("#{streams - before} connections") { streams - before == 2 }
+  end
+
+  test "where a policy forbids workers, the tabs share by themselves" do
+    @complaints_expected = true
+    @site = ClientSite.new
+    site.policy = site.policy.sub("worker-src 'self'", "worker-src 'none'")
+    page = open_tab
+    publish("1")
+    assert_seen(["1"], page)
+    assert_equal "tabs", sharing(page)
+  end
+
+  test "after the shared worker has ended another one takes its place, and nothing is lost" do
+    page = open_tab
+    publish("1")
+    assert_seen(["1"], page)
+    former = worker_of(page)
+    self.class.browser.evaluate_in(former, "setTimeout(() => self.close(), 200)")
+    # The next one may be there before anybody has looked.
+    page.until("it does not end") { worker_of(page) != former }
+    publish("2")
+    page.js("document.dispatchEvent(new Event('visibilitychange')), 0")
+    page.until("no other one is there") do
+      # Chromium has it wait for the debugger of its predecessor, from a moment on that nobody tells.
+      worker_of(page)&.then { |worker| self.class.browser.tell_target(worker, "Runtime.runIfWaitingForDebugger") }
+      seen(page) == %w[1 2]
+    end
+    assert_equal "worker", sharing(page)
+  end
+
+  test "tokens that live for seconds are renewed on the live stream" do
+    @site = ClientSite.new
+    site.token_seconds = 5
+    page = open_tab
+    8.times do |number|
+      publish(number.to_s)
+      sleep 1
+    end
+    assert_seen(Array.new(8, &:to_s), page)
+    refute_includes states(page).map(&:first), "reconnecting"
+    assert_operator site.petitions.size, :>, 2
+  end
+
+  test "names that are refused say so, and the others go on" do
+    @site = ClientSite.new
+    site.refused["/secret"] = "forbidden"
+    page = tab
+    page.visit(site.page(@stream, "/secret"))
+    caught_up(page)
+    page.until { states(page).include?(["refused", "forbidden"]) }
+    publish("1")
+    assert_seen(["1"], page)
+    assert_equal %w[caught-up refused], page.js("Array.from(document.querySelectorAll('hikyaku-stream-source'), (each) => each.state)")
+  end
+
+  test "an element that is moved goes on with its stream, and nobody asks for anything" do
+    page = open_tab
+    petitions = site.petitions.size
+    page.js("document.body.append(document.createElement('div')), document.querySelector('div').append(document.querySelector('hikyaku-stream-source')), 0")
+    publish("1")
+    assert_seen(["1"], page)
+    assert_equal petitions, site.petitions.size
+  end
+
+  test "an element whose page was rendered again at another event gets what came after that" do
+    page = open_tab
+    publish("1")
+    cursor = site.newest
+    publish("2")
+    assert_seen(%w[1 2], page)
+    page.js("document.querySelector('hikyaku-stream-source').setAttribute('cursor', #{cursor.to_json}), 0")
+    assert_seen(%w[1 2 2], page)
+  end
+
+  test "where there is no Turbo what comes is dispatched as a message, once for elements of the same stream" do
+    page = open_tab
+    page.js("element(#{@stream.to_json}, #{site.newest.to_json}), element(#{@stream.to_json}, #{site.newest.to_json}), 0")
+    page.until("not all are there") { page.js("document.querySelectorAll('[state=caught-up]').length") == 3 }
+    publish("1", "2")
+    page.until { seen(page).size == 6 }
+    assert_operator page.js("window.messages.length"), :<=, 2
+  end
+
+  test "the hub may be a stranger's, and restarted: pages say that something may be missing, and go on" do
+    @complaints_expected = true
+    @site = ClientSite.new
+    running = RunningHub.new("--no-dev", "--issuer", AccessTokens::ISSUER, "--publisher-key", AccessTokens::SECRETS[:publisher],
+      "--subscriber-key", AccessTokens::SECRETS[:subscriber], "--resource-identifier", AccessTokens::HUB_URL, "--cors-origin", site.origin)
+    site.hub_url = running.url
+    page = open_tab(cursor: "earliest")
+    topic = site.topic(@stream)
+    tell = ->(data) { running.publish([["topic", topic], ["data", data], ["type", topic], ["private", "on"]], token: AccessTokens.token(:publisher, "*")) }
+    tell.call("1")
+    assert_seen(["1"], page)
+    running.stop("KILL")
+    page.until { states(page).any? { |state, _| state == "reconnecting" } }
+    running.start
+    page.until("no gap: #{states(page)}") { states(page).include?(%w[gap unknown]) }
+    tell.call("2")
+    assert_seen(%w[1 2], page)
+  ensure
+    running&.stop
+  end
+
+  test "without a door a page follows topics of a hub" do
+    page = open_tab
+    page.js(<<~JS)
+      window.got = [], Hikyaku.subscribe("/.well-known/mercure", {
+        match: #{@stream.to_json}, lastEventId: #{site.newest.to_json}, onmessage: ({data, type}) => window.got.push([type, data])
+      }), 0
+    JS
+    site.hub.publish(Hikyaku::Hub::Update.new(topics: [@stream], data: "public"))
+    page.until("did not come") { page.js("window.got") == [%w[message public]] }
+  end
+
+  private
+
+  # Streams of this test's own: those of the tests before may need a moment until the hub notices that they have ended.
+  def streams
+    [site.topic(@stream), site.topic("#{@stream}/second")].sum { |topic| site.hub.subscriptions(type: "exact", pattern: topic).last.size }
+  end
+
+  # While a page is being loaded there is nobody to ask.
+  def reloaded(page)
+    page.js("document.readyState === 'complete' ? window.reloaded : 0")
+  rescue Ferrum::Error
+    0
+  end
+
+  # @return [String, nil]
+  def worker_of(page)
+    targets = self.class.browser.targets
+    targets.find { |target| target["type"] == "shared_worker" && target["browserContextId"] == page.page.context_id }&.fetch("targetId")
+  end
+end

@@ -1,0 +1,168 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/availability"
+require "support/browser"
+require "support/client_site"
+
+# hikyaku.js beside Turbo in Chromium: visits that replace elements, previews, its cache, refreshes. A list is right when it has every
+# item once, in order.
+class ClientTurboTest < Minitest::Test
+  include Availability
+
+  def self.browser = @browser ||= TestBrowser.new.tap { |browser| Minitest.after_run { browser.quit } }
+
+  def setup
+    skip_unless_available("chromium")
+    @site = ClientSite.new
+    @site.policy += "; style-src 'unsafe-inline'" # of Turbo's progress bar
+    @pages = []
+    @count = 0
+  end
+
+  def teardown
+    return if skipped?
+    assert_equal [], @pages.flat_map(&:complaints), "the console is not empty"
+  ensure
+    @pages&.each(&:close)
+    @site&.stop
+  end
+
+  STREAM = "/list"
+
+  def tab(beside = nil, **more)
+    page = (beside ? self.class.browser.tab_beside(beside) : self.class.browser.page).tap { |each| @pages << each }
+    page.visit(address(**more))
+    caught_up(page)
+  end
+
+  def address(**more) = @site.page(STREAM, turbo: "1", **more)
+
+  def caught_up(page)
+    page.until("did not catch up: #{page.js("window.states")}") { page.js("document.querySelector('[state]')?.state") == "caught-up" }
+    page
+  end
+
+  def add(number = 1) = number.times { @site.add(STREAM, "item #{@count += 1}") }
+
+  def assert_list(page)
+    expected = Array.new(@count) { |index| "item #{index + 1}" }
+    page.until("the list is wrong") { page.texts("#list li") == expected }
+  rescue Minitest::Assertion => error
+    raise error.class, "#{error.message}\nthe list is #{page.texts("#list li")}"
+  end
+
+  # A visit by Turbo, which does not load the document anew.
+  def go(page, address)
+    page.js("window.kept = true, window.rendered = 0, addEventListener('turbo:load', () => window.rendered += 1), Turbo.visit(#{address.to_json}), 0")
+    page.until("it was not rendered") { page.js("window.rendered") > 0 }
+    assert page.js("window.kept"), "the document was loaded anew"
+  end
+
+  test "what is published is rendered" do
+    page = tab
+    add(3)
+    assert_list(page)
+  end
+
+  test "pages that Turbo replaces have every item once, whatever is published while they are on their way" do
+    page = tab
+    6.times do |visit|
+      publishing = Thread.new { 4.times { add.then { sleep 0.08 } } }
+      go(page, address(late: "0.2", visit: visit))
+      publishing.join
+      assert_list(page)
+    end
+    refute_includes page.js("window.states").map(&:first), "reconnecting"
+  end
+
+  test "and so with another tab that stays on its page" do
+    other = tab
+    page = tab(other)
+    3.times do |visit|
+      add(2)
+      publishing = Thread.new { 3.times { add.then { sleep 0.08 } } }
+      go(page, address(late: "0.15", visit: visit))
+      publishing.join
+      [page, other].each { |each| assert_list(each) }
+    end
+  end
+
+  test "a page from Turbo's cache goes on from where it was left, and a preview renders nothing twice" do
+    page = tab
+    add(2)
+    assert_list(page)
+    go(page, address(visit: 1))
+    add(2)
+    assert_list(page)
+    page.js("window.rendered = 0, history.back(), 0")
+    page.until("it was not restored") { page.js("window.rendered") > 0 }
+    assert_list(page)
+    add
+    assert_list(page)
+    # Turbo shows its copy of that page until the new one is there.
+    publishing = Thread.new { 3.times { add.then { sleep 0.08 } } }
+    go(page, address(visit: 1))
+    publishing.join
+    assert_list(page)
+  end
+
+  %w[replace morph].each do |refresh|
+    test "a refresh by #{refresh} takes nothing away that was published while it was on its way" do
+      page = tab(refresh: refresh, late: "0.2")
+      add(2)
+      assert_list(page)
+      page.js("window.rendered = 0, addEventListener('turbo:load', () => window.rendered += 1), Turbo.session.refresh(location.href), 0")
+      5.times { add.then { sleep 0.08 } }
+      page.until("it was not refreshed") { page.js("window.rendered") > 0 }
+      assert_list(page)
+      add
+      assert_list(page)
+    end
+  end
+
+  test "a gap refreshes the page, once for all of its elements, and the page may forbid it" do
+    page = tab
+    page.js("window.fetched = 0, addEventListener('turbo:before-fetch-request', () => window.fetched += 1), 0")
+    page.js("element('/list', '#unknown'), element('/other', '#unknown'), 0")
+    page.until("no gap: #{page.js("window.states")}") { page.js("window.states").any? { |state, _| state == "gap" } }
+    page.until("it was not refreshed") { page.js("window.fetched") > 0 }
+    caught_up(page)
+    assert_equal 1, page.js("window.fetched")
+
+    forbidding = tab
+    forbidding.js("window.fetched = 0, addEventListener('turbo:before-fetch-request', () => window.fetched += 1), addEventListener('hikyaku:gap', (event) => event.preventDefault()), 0")
+    forbidding.js("element('/list', '#unknown'), 0")
+    forbidding.until { forbidding.js("window.states").any? { |state, _| state == "gap" } }
+    sleep 2.5 # longer than the page would have waited
+    assert_equal 0, forbidding.js("window.fetched")
+  end
+
+  test "the page may keep an event from being rendered" do
+    page = tab
+    page.js("addEventListener('hikyaku:event', (event) => event.detail.data.includes('item 1<') && event.preventDefault()), 0")
+    add(2)
+    page.until { page.texts("#list li") == ["item 2"] }
+  end
+
+  [[], ["SharedWorker"]].each do |without|
+    test "elements of the same stream render once, though they came at different events#{" (without #{without.first})" if without.any?}" do
+      page = tab(without: without)
+      page.js("element('/list', #{@site.newest.to_json}), element('/list', #{@site.newest.to_json}), 0")
+      page.until { page.js("document.querySelectorAll('[state=caught-up]').length") == 3 }
+      6.times do
+        add(2)
+        assert_list(page)
+      end
+    end
+  end
+
+  test "an element that was loaded later, at an older event, renders what came since then" do
+    page = tab
+    cursor = @site.newest
+    add
+    assert_list(page)
+    page.js("document.querySelector('#list').replaceChildren(), element('/list', #{cursor.to_json}), 0")
+    page.until("it was not rendered again") { page.texts("#list li") == ["item 1"] }
+  end
+end

@@ -1,0 +1,101 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/live_application"
+
+# The example with Turbo on Puma with two workers, and the hub beside them: two browsers at once.
+class RailsLiveProcessesTest < Minitest::Test
+  include LiveApplication
+
+  # Which worker answers.
+  WHO = {"app/controllers/who_controller.rb" => <<~RUBY, "config/initializers/who.rb" => <<~ROUTE}.freeze
+    class WhoController < ApplicationController
+      skip_before_action :require_sign_in
+
+      def show
+        Message.create!(conversation_id: 1, user: User.find_or_create_by!(name: "Worker"), body: "worker \#{Process.pid}")
+        render plain: Process.pid
+      end
+    end
+  RUBY
+    Rails.application.config.after_initialize do
+      Rails.application.routes.append { get "/who", to: "who#show" }
+      Rails.application.reload_routes!
+    end
+  ROUTE
+
+  def setup
+    super
+    @folder = LiveApplication.folder(WHO)
+    bundler = ENV.keys.grep(/\ABUNDLER_ORIG/).to_h { |name| [name.to_sym, nil] }
+    @server = LiveApplication.start(@folder, WEB_CONCURRENCY: "2", TMPDIR: @folder.path, **bundler)
+  end
+
+  def teardown
+    super
+    @server&.stop
+    @folder&.remove
+  end
+
+  test "all workers reach both browsers, jobs too; a phased restart cuts nobody off; who signs out is cut off everywhere" do
+    ada, bob = open_page(one, "/conversations/1", who: "Ada"), open_page(other, "/conversations/1", who: "Bob")
+    [ada, bob].each { |page| watch(page) }
+    workers = both_workers
+    workers.each { |pid| [ada, bob].each { |page| await_message(page, "worker #{pid}") } }
+
+    restart
+    new_workers = both_workers
+    assert_empty workers & new_workers
+    new_workers.each { |pid| [ada, bob].each { |page| await_message(page, "worker #{pid}") } }
+    send_message(ada, "Still there?")
+    [ada, bob].each { |page| await_message(page, "Still there?") }
+    assert_equal [[], []], [ada, bob].map { |page| page.js("window.happened") }
+
+    exports = open_tab(one, ada, "/exports")
+    exports.click("#new_export")
+    exports.until("it does not end") { exports.text(".export .state") == "done" }
+
+    exports.click("#leave")
+    ada.until("it still follows: #{states(ada)}") { states(ada) == ["refused"] }
+    send_message(bob, "not for Ada")
+    await_message(bob, "not for Ada")
+    refute_includes messages(ada), "not for Ada"
+  end
+
+  private
+
+  def url = "http://localhost:#{@server.port}"
+
+  # Notes whatever happens to the page's streams from now on.
+  def watch(page)
+    page.js(<<~JS)
+      (() => {
+        window.happened = []
+        for (const name of ["reconnecting", "gap", "refused"]) {
+          document.addEventListener(`hikyaku:${name}`, () => window.happened.push(name))
+        }
+      })()
+    JS
+  end
+
+  def await(what)
+    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 60
+    until (value = yield)
+      flunk "waited too long for #{what}: #{@server.log}" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+      sleep 0.05
+    end
+    value
+  end
+
+  def both_workers
+    pids = []
+    await("both workers") { pids.push(@server.get("/who", "host" => "localhost").body).uniq.size == 2 }
+    pids.uniq
+  end
+
+  def restart
+    booted = @server.log.scan("booted").size
+    Process.kill(:USR1, @server.pid)
+    await("the restart") { @server.log.scan("booted").size >= booted + 2 }
+  end
+end
