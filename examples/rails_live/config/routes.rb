@@ -3,9 +3,14 @@
 Rails.application.routes.draw do
   hikyaku
 
-  root "books#index"
-  resources :books, only: :index do
-    resource :sale, only: %i[create destroy]
+  root "stocks#index"
+  resources :stocks, only: :index do
+    resources :orders, only: :create
   end
-  resource :session, only: %i[create destroy]
+  resources :conversations, only: %i[index show create] do
+    resources :messages, only: :create
+  end
+  resources :exports, only: %i[index create]
+  resources :answers, only: %i[index create]
+  resource :session, only: %i[new create destroy]
 end
