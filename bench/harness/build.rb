@@ -7,12 +7,25 @@ module Bench
   # Compiles the programs of bench/harness/src with the system's C compiler, when their sources are newer.
   module Build
     SOURCES = File.expand_path("src", __dir__)
+    LINK = File.expand_path("../link", __dir__)
     BINARIES = File.expand_path("bin", __dir__)
-    FLAGS = %w[-std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -Wconversion -Wshadow].freeze
+    FLAGS = %w[-std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -Wconversion -Wshadow].push("-I#{SOURCES}").freeze
     PROGRAMS = {
       "pin" => %w[pin],
       "floor" => %w[floor net],
-      "load" => %w[load loop marker net options process publishers report response samples subscribers]
+      "load" => %w[
+        cable flags lines load loop marker memory net options process publishers report request response samples
+        subscribe_request subscribers template
+      ],
+      "queue_load" => %w[
+        clients dialect dialect_amqp dialect_beanstalkd dialect_hikyaku dialect_nats dialect_redis flags loop memory net process
+        queue_load queue_options queue_report samples wire
+      ],
+      "broker_floor" => %w[broker_floor floor_frames floor_queues floor_text loop net wire],
+      "append" => %w[append samples],
+      "stream" => %w[net stream],
+      "shaper" => %w[flags link/lane link/shaper],
+      "probe" => %w[samples link/probe]
     }.freeze
 
     # A compiler that is missing, or that refuses the sources.
@@ -20,7 +33,7 @@ module Bench
     end
 
     class << self
-      # @param name [String] "pin", "floor" or "load"
+      # @param name [String] one of {PROGRAMS}
       # @return [String] the path of the program, compiled if need be
       # @raise [Failed] with what the compiler said
       def program(name)
@@ -35,7 +48,7 @@ module Bench
       # @raise [Failed]
       def compile(name, path)
         FileUtils.mkdir_p(File.dirname(path))
-        sources = PROGRAMS.fetch(name).map { |base| File.join(SOURCES, "#{base}.c") }
+        sources = PROGRAMS.fetch(name).map { |base| source(base) }
         partial = "#{path}.#{Process.pid}"
         said, status = Open3.capture2e(ENV.fetch("CC", "cc"), *FLAGS, "-o", partial, *sources)
         raise Failed, "cannot compile #{name}:\n#{said}" unless status.success?
@@ -47,8 +60,10 @@ module Bench
 
       private
 
+      def source(base) = "#{base.start_with?("link/") ? File.join(File.dirname(LINK), base) : File.join(SOURCES, base)}.c"
+
       def fresh?(path)
-        File.exist?(path) && Dir[File.join(SOURCES, "*.[ch]")].all? { |source| File.mtime(source) <= File.mtime(path) }
+        File.exist?(path) && Dir[File.join(SOURCES, "*.[ch]"), File.join(LINK, "*.[ch]")].all? { |source| File.mtime(source) <= File.mtime(path) }
       end
     end
   end

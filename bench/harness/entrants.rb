@@ -1,50 +1,42 @@
 # frozen_string_literal: true
 
-require "rbconfig"
-require_relative "build"
-require_relative "token"
+require_relative "broker_floor"
+require_relative "floor"
+require_relative "hikyaku_broker"
+require_relative "hub"
+require_relative "link_floor"
 
 module Bench
-  # A server that takes part: how it is started, and what the load says to it.
-  Entrant = Struct.new(:name, :title, :command, :load, keyword_init: true)
-
-  # All who take part. A benchmark goes through this list: no row of a table is written by hand.
+  # All who can take part, by name: the floors, Hikyaku's hub with each engine, standalone and mounted in Puma, its broker with
+  # each, and whatever a file of bench/peers adds. A benchmark goes through them: no row of a table is written by hand.
   module Entrants
-    ROOT = File.expand_path("../..", __dir__)
-    HUB_PATH = "/.well-known/mercure"
-    TOPIC = "https://example.com/t/{t}"
+    PEERS = File.expand_path("../peers", __dir__)
+    @all = {}
 
-    FLOOR = Entrant.new(
-      name: "floor", title: "bare send() loop in C",
-      command: ->(port) { [Build.program("floor"), port.to_s] },
-      load: ->(_port) { {publish_prefix: "topic=#{TOPIC}&data="} }
-    )
+    class << self
+      # @param entrant [Entrant]
+      def add(entrant) = @all[entrant.name] = entrant
 
-    # Ordinary settings: the connections come from many addresses, so no limit stands in the way.
-    HIKYAKU = Entrant.new(
-      name: "hikyaku", title: "Hikyaku, Ruby engine",
-      command: lambda { |port|
-        [RbConfig.ruby, File.join(ROOT, "exe/hikyaku"), "serve", "--listen", "127.0.0.1:#{port}", "--anonymous",
-          "--issuer", Token::ISSUER, "--publisher-key", Token::KEY]
-      },
-      load: lambda { |port|
-        {subscribe_path: "#{HUB_PATH}?match=#{TOPIC}", publish_path: HUB_PATH, publish_prefix: "topic=#{TOPIC}&data=",
-         publish_header: "Authorization: Bearer #{Token.publisher("http://127.0.0.1:#{port}#{HUB_PATH}")}"}
-      }
-    )
+      # @param suite [Suite, nil] those that can be on its page; nil: all
+      # @return [Array<String>]
+      def names(suite = nil) = @all.values.select { |entrant| suite.nil? || entrant.suites.include?(suite) }.map(&:name)
 
-    PEERS = {
-      "naive" => "Puma, write_nonblock loop",
-      "threads" => "Puma, thread and queue per client"
-    }.map { |name, title|
-      Entrant.new(
-        name: name, title: title,
-        command: lambda { |port|
-          [RbConfig.ruby, Gem.bin_path("puma", "puma"), "--bind", "tcp://127.0.0.1:#{port}", "--threads", "5:5",
-            "--environment", "production", "--quiet", File.join(ROOT, "bench/peers/#{name}.ru")]
-        },
-        load: ->(_port) { {publish_prefix: "topic=#{TOPIC}&data="} }
-      )
-    }.freeze
+      # @param name [String]
+      # @return [Entrant]
+      # @raise [KeyError]
+      def fetch(name) = @all.fetch(name) { raise KeyError, "there is no entrant #{name}; there are #{names.join(", ")}" }
+    end
+
+    add Floor.new
+    add BrokerFloor::OneByOne.new
+    add BrokerFloor::Frames.new
+    add LinkFloor.new
+    %w[c ruby].each do |engine|
+      add Hub::Standalone.new(engine)
+      add Hub::Mounted.new(engine)
+      add HikyakuBroker.new(engine)
+    end
+    add HikyakuBroker.new("ruby", yjit: true)
+    Dir[File.join(PEERS, "*.rb")].sort.each { |file| require file }
   end
 end

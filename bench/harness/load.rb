@@ -3,24 +3,39 @@
 require "json"
 require "open3"
 require_relative "build"
+require_relative "node"
 
 module Bench
-  # Runs the load generator on its own core.
+  # Runs a load generator on its own core.
   module Load
     CORE = 1
-    PHASES = %w[connected publishing].freeze
+    PHASES = %w[connected publishing published].freeze
+    NODE = "node"
 
     # A load that did not end as it should.
     class Failed < StandardError
     end
 
     class << self
+      # @param program [String] "load" for hubs, "queue_load" for brokers, "node" for hubs, with the clients of bench/node
+      # @param within [Array<String>] what is to run it: in another network, say
       # @param options [Hash] the generator's options by name: `subscribers: 10, sync: true, subscribe_header: ["A: b"]`
-      # @yieldparam phase [String] "connected" and "publishing", each when it begins; the load goes on meanwhile
+      # @yieldparam phase [String] one of {PHASES}, each when it begins; the load goes on meanwhile
       # @return [Hash] its figures, and under "whole" whether nothing was lost or refused
       # @raise [Failed] with what it said
-      def run(**options, &on_phase)
-        out, said, status = follow(command(options), on_phase)
+      def run(program: "load", within: [], **options, &on_phase)
+        flags = options.flat_map { |name, value| flag(name, value) }
+        report([*within, Build.program("pin"), CORE.to_s, *executable(program), *flags], &on_phase)
+      end
+
+      # Runs any program that says its phases, and at the end gives its figures.
+      #
+      # @param command [Array<String>]
+      # @yieldparam phase [String] see {.run}
+      # @return [Hash] see {.run}
+      # @raise [Failed] with what it said
+      def report(command, &on_phase)
+        out, said, status = follow(command, on_phase)
         figures = JSON.parse(out)
         warn said unless status.success?
         figures.merge("whole" => status.success?)
@@ -43,9 +58,7 @@ module Bench
         end
       end
 
-      def command(options)
-        [Build.program("pin"), CORE.to_s, Build.program("load"), *options.flat_map { |name, value| flag(name, value) }]
-      end
+      def executable(program) = (program == NODE) ? Node.command : [Build.program(program)]
 
       def flag(name, value)
         option = "--#{name.to_s.tr("_", "-")}"

@@ -9,13 +9,14 @@ module Bench
     ROOT = File.expand_path("../..", __dir__)
 
     class << self
+      # @param entrants [Array<Entrant>] whose versions are told too
       # @return [Hash{String => String}]
-      def facts
+      def facts(entrants = [])
         {
           "commit" => commit, "date" => Time.now.utc.strftime("%Y-%m-%d %H:%M UTC"), "cpu" => cpu,
           "cores" => Etc.nprocessors.to_s, "kernel" => Etc.uname.values_at(:sysname, :release, :machine).join(" "),
-          "ruby" => RUBY_DESCRIPTION, "puma" => gem_version("puma"), "nio4r" => gem_version("nio4r"),
-          "compiler" => said(ENV.fetch("CC", "cc"), "--version").lines.first.to_s.strip
+          "compiler" => said(ENV.fetch("CC", "cc"), "--version").lines.first.to_s.strip, "ruby" => RUBY_DESCRIPTION,
+          "puma" => gem_version("puma"), **entrants.map(&:versions).reduce({}, :merge)
         }
       end
 

@@ -1,21 +1,18 @@
 # frozen_string_literal: true
 
+require_relative "svg"
+
 module Bench
   # A line chart as SVG, its x axis logarithmic: by number of subscribers. Each point has a bar from its least to its
   # greatest value. It follows the reader's light or dark mode.
   class Plot
-    WIDTH = 720
+    include Svg
+
     HEIGHT = 400
     LEFT = 64
     RIGHT = 20
     TOP = 64
     BOTTOM = 108
-    COLOURS = %w[#888888 #0a7d5a #c2571a #7a4fbf #2b6cb0 #b02b5a].freeze
-    STYLE = <<~CSS
-      text { font: 13px system-ui, sans-serif; fill: #222 } .title { font-size: 16px; font-weight: 600 }
-      .ground { fill: #fff } .axis { stroke: #bbb } .guide { stroke: #c00; stroke-dasharray: 6 4 } .line { fill: none; stroke-width: 2 }
-      @media (prefers-color-scheme: dark) { text { fill: #ddd } .ground { fill: #16181c } .axis { stroke: #555 } .guide { stroke: #f66 } }
-    CSS
 
     # @param series [Array<Hash>] each {name:, points: [[x, y, least, greatest], …]}
     # @param guide [Hash, nil] {y:, label:}: a dashed line across
@@ -31,15 +28,7 @@ module Bench
 
     # @return [String] a document that stands alone
     def to_svg
-      <<~SVG
-        <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 #{WIDTH} #{HEIGHT}" width="#{WIDTH}" height="#{HEIGHT}" role="img">
-        <title>#{escape(@title)}</title>
-        <style>#{STYLE}</style>
-        <rect class="ground" width="#{WIDTH}" height="#{HEIGHT}"/>
-        #{text(LEFT, 26, @title, css: "title")}
-        #{[*x_axis, *y_axis, *guide, *lines, *legend].join("\n")}
-        </svg>
-      SVG
+      document(@title, HEIGHT + more_legend, [text(LEFT, 26, @title, css: "title"), *x_axis, *y_axis, *guide, *lines, *legend])
     end
 
     private
@@ -73,6 +62,9 @@ module Bench
       end
     end
 
+    # There is room for two rows.
+    def more_legend = [(@series.size + 1) / 2 - 2, 0].max * 20
+
     # In two columns, below the axis.
     def legend
       @series.each_with_index.map do |series, index|
@@ -94,7 +86,10 @@ module Bench
 
     def y_ticks = @y_log ? decades : linear_ticks
 
-    def decades = (Math.log10(lowest).floor..Math.log10(highest).ceil).map { |power| 10.0**power }
+    def decades
+      first = Math.log10(lowest).floor
+      (first..[Math.log10(highest).ceil, first + 1].max).map { |power| 10.0**power }
+    end
 
     # About six round steps from 0 to above the highest point.
     def linear_ticks
@@ -116,19 +111,5 @@ module Bench
     end
 
     def position(value, from, to) = (value - from).fdiv(to - from)
-
-    def line(x1, y1, x2, y2, css) = %(<line class="#{css}" x1="#{x1}" y1="#{y1}" x2="#{x2}" y2="#{y2}"/>)
-
-    def text(x, y, content, anchor: "start", css: nil)
-      %(<text x="#{x}" y="#{y}" text-anchor="#{anchor}"#{%( class="#{css}") if css}>#{escape(content.to_s)}</text>)
-    end
-
-    def colour(index) = COLOURS[index % COLOURS.size]
-
-    def short(value) = format("%.3g", value)
-
-    def thousands(number) = number.to_s.gsub(/(?<=\d)(?=(\d{3})+\z)/, ",")
-
-    def escape(text) = text.gsub(/[&<>"]/, "&" => "&amp;", "<" => "&lt;", ">" => "&gt;", '"' => "&quot;")
   end
 end

@@ -6,20 +6,20 @@
 HEAD = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
 ANSWER = [200, {"content-type" => "text/plain"}, ["ok"]].freeze
 
-subscribers = []
+subscribers = Hash.new { |topics, path| topics[path] = [] }
 lock = Mutex.new
 
 subscribe = lambda do |env|
   socket = env["rack.hijack"].call
   socket.write(HEAD)
-  lock.synchronize { subscribers << socket }
+  lock.synchronize { subscribers[env["PATH_INFO"]] << socket }
   ANSWER
 end
 
 publish = lambda do |env|
   event = "data: #{env["rack.input"].read}\n\n"
   lock.synchronize do
-    subscribers.reject! do |socket|
+    subscribers[env["PATH_INFO"]].reject! do |socket|
       socket.write_nonblock(event, exception: false)
       false
     rescue SystemCallError

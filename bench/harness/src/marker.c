@@ -1,15 +1,23 @@
 #include "marker.h"
 
-#include <stdio.h>
 #include <string.h>
 
 enum { READ_BYTES = 65536 };
 
+static void put_hex(char *out, uint64_t value, int count)
+{
+    while (count--) {
+        out[count] = "0123456789abcdef"[value & 15];
+        value >>= 4;
+    }
+}
+
 void marker_write(char *out, int64_t sent_ns, uint32_t message)
 {
-    char text[MARKER_BYTES + 1];
-    snprintf(text, sizeof text, "@T%016llx%08x@", (unsigned long long)sent_ns, message);
-    memcpy(out, text, MARKER_BYTES);
+    out[0] = out[MARKER_BYTES - 1] = '@';
+    out[1] = 'T';
+    put_hex(out + 2, (uint64_t)sent_ns, 16);
+    put_hex(out + 18, message, 8);
 }
 
 static uint64_t hex(const char *digits, int count)

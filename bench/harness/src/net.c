@@ -2,9 +2,11 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -15,6 +17,9 @@
 #endif
 
 enum { BACKLOG = 4096, INDICES_PER_ADDRESS = 500 };
+
+static struct in_addr destination; /* of net_dial */
+static bool is_remote;
 
 static void fail(const char *what)
 {
@@ -43,34 +48,74 @@ void net_raise_file_limit(void)
     }
 }
 
+static struct sockaddr_in address_of(const char *host, int port)
+{
+    struct sockaddr_in address = loopback(INADDR_LOOPBACK, port);
+    if (inet_pton(AF_INET, host, &address.sin_addr) == 1) return address;
+    fprintf(stderr, "%s is no IPv4 address\n", host);
+    exit(2);
+}
+
 int net_listen(int port)
+{
+    return net_listen_on("127.0.0.1", port);
+}
+
+int net_listen_on(const char *host, int port)
 {
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
     if (fd < 0) fail("socket");
     set_option(fd, SOL_SOCKET, SO_REUSEADDR);
-    struct sockaddr_in address = loopback(INADDR_LOOPBACK, port);
+    struct sockaddr_in address = address_of(host, port);
     if (bind(fd, (void *)&address, sizeof address) || listen(fd, BACKLOG)) fail("listen");
     return fd;
+}
+
+uint32_t net_source(int index)
+{
+    uint32_t group = (uint32_t)(index / INDICES_PER_ADDRESS);
+    return (127u << 24) | ((1 + group / 250) << 8) | (1 + group % 250);
 }
 
 /* Leaves the port to connect(), which may then share one between addresses. */
 static void bind_source(int fd, int index)
 {
-    uint32_t group = (uint32_t)(index / INDICES_PER_ADDRESS);
-    uint32_t source = (127u << 24) | ((1 + group / 250) << 8) | (1 + group % 250);
-    struct sockaddr_in address = loopback(source, 0);
+    struct sockaddr_in address = loopback(net_source(index), 0);
     set_option(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT);
     if (bind(fd, (void *)&address, sizeof address)) fail("bind");
 }
 
-int net_dial(int port, int index)
+void net_send_at_once(int fd)
+{
+    set_option(fd, IPPROTO_TCP, TCP_NODELAY);
+}
+
+void net_set_host(const char *host)
+{
+    destination = address_of(host, 0).sin_addr;
+    is_remote = destination.s_addr != htonl(INADDR_LOOPBACK);
+}
+
+int net_dial(int port, int index, int receive_buffer)
 {
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
     if (fd < 0) fail("socket");
-    bind_source(fd, index);
-    set_option(fd, IPPROTO_TCP, TCP_NODELAY);
+    if (!is_remote) bind_source(fd, index);
+    if (receive_buffer > 0) setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer);
     struct sockaddr_in address = loopback(INADDR_LOOPBACK, port);
+    if (is_remote) address.sin_addr = destination;
     if (connect(fd, (void *)&address, sizeof address) && errno != EINPROGRESS) fail("connect");
+    return fd;
+}
+
+int net_connect(const char *host, int port)
+{
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    if (fd < 0) fail("socket");
+    struct sockaddr_in address = address_of(host, port);
+    if (connect(fd, (void *)&address, sizeof address)) fail("connect");
+    net_send_at_once(fd);
+    fcntl(fd, F_SETFL, O_NONBLOCK);
     return fd;
 }
 

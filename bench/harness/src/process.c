@@ -1,5 +1,7 @@
 #include "process.h"
 
+#include "memory.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -21,6 +23,13 @@ static int64_t cpu_ns(pid_t pid)
     return t.tv_sec * 1000000000LL + t.tv_nsec;
 }
 
+static int64_t own_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
 static int64_t rss_bytes(pid_t pid)
 {
     char path[64];
@@ -34,7 +43,7 @@ static int64_t rss_bytes(pid_t pid)
 
 struct usage process_usage(const pid_t *pids, int count)
 {
-    struct usage usage = {0};
+    struct usage usage = {.own_ns = own_ns(), .tcp_bytes = memory_of_tcp()};
     for (int i = 0; i < count; i++) {
         usage.cpu_ns += cpu_ns(pids[i]);
         usage.rss_bytes += rss_bytes(pids[i]);

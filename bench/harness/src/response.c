@@ -2,54 +2,49 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
-void response_clear(struct response *response)
-{
-    response->length = 0;
-    response->bytes[0] = '\0';
-}
+enum { STATUS_AT = 9, LEAST_HEAD = 12 };
 
-void response_feed(struct response *response, const char *bytes, size_t length)
-{
-    size_t room = RESPONSE_BYTES - 1 - response->length;
-    size_t taken = length < room ? length : room;
-    memcpy(response->bytes + response->length, bytes, taken);
-    response->length += taken;
-    response->bytes[response->length] = '\0';
-}
+static const char last_chunk[] = "0\r\n\r\n";
 
-static const char *body_of(const struct response *response)
+/* What follows the name and colon of a field, or NULL. */
+static const char *value_of(const char *line, const char *name)
 {
-    const char *end = strstr(response->bytes, "\r\n\r\n");
-    return end ? end + 4 : NULL;
-}
-
-int response_status(const struct response *response)
-{
-    return body_of(response) && response->length > 12 ? atoi(response->bytes + 9) : 0;
-}
-
-/* What follows the name and colon of a field in the head, or NULL. */
-static const char *field(const struct response *response, const char *name)
-{
-    const char *body = body_of(response);
     size_t length = strlen(name);
-    for (const char *line = strstr(response->bytes, "\r\n"); line && line + 2 < body; line = strstr(line + 2, "\r\n"))
-        if (strncasecmp(line + 2, name, length) == 0 && line[2 + length] == ':') return line + 3 + length;
-    return NULL;
+    if (strncasecmp(line, name, length) != 0 || line[length] != ':') return NULL;
+    line += length + 1;
+    return line + strspn(line, " ");
 }
 
-bool response_complete(const struct response *response)
+static const char *end_of_chunks(const char *body)
 {
-    const char *body = body_of(response);
-    if (!body) return false;
-    const char *length = field(response, "content-length");
-    if (length) return response->length - (size_t)(body - response->bytes) >= strtoul(length, NULL, 10);
-    return !field(response, "transfer-encoding") || strstr(body, "0\r\n\r\n");
+    if (strncmp(body, last_chunk, sizeof last_chunk - 1) == 0) return body + sizeof last_chunk - 1;
+    const char *end = strstr(body, "\r\n0\r\n\r\n");
+    return end ? end + sizeof last_chunk + 1 : NULL;
 }
 
-bool response_closes(const struct response *response)
+int response_status(const char *bytes)
 {
-    const char *value = field(response, "connection");
-    return value && strncasecmp(value + strspn(value, " "), "close", 5) == 0;
+    const char *end = strstr(bytes, "\r\n\r\n");
+    return end && end - bytes >= LEAST_HEAD ? atoi(bytes + STATUS_AT) : 0;
+}
+
+bool response_read(const char *bytes, size_t length, struct response *response)
+{
+    *response = (struct response){.status = response_status(bytes)};
+    if (!response->status) return false;
+    const char *body = strstr(bytes, "\r\n\r\n") + 4, *value;
+    size_t head = (size_t)(body - bytes), content = 0;
+    bool chunked = false;
+    for (const char *line = bytes; (line = strstr(line, "\r\n") + 2) < body - 2;) {
+        if ((value = value_of(line, "content-length"))) content = strtoul(value, NULL, 10);
+        else if ((value = value_of(line, "connection"))) response->closes = strncasecmp(value, "close", 5) == 0;
+        else if (value_of(line, "transfer-encoding")) chunked = true;
+    }
+    response->bytes = head + content;
+    if (!chunked) return true;
+    const char *end = end_of_chunks(body);
+    response->bytes = end ? (size_t)(end - bytes) : length;
+    return end != NULL;
 }

@@ -5,24 +5,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { RESPONSE_BYTES = 2048 };
-
-/* The first bytes of an answer: more than these are not looked at. */
+/* The head of an answer, and how long all of it is. */
 struct response {
-    char bytes[RESPONSE_BYTES];
-    size_t length;
+    int status;
+    bool closes;  /* the server closes the connection after it */
+    size_t bytes; /* head and body */
 };
 
-void response_clear(struct response *response);
-void response_feed(struct response *response, const char *bytes, size_t length);
+/* Reads the answer at the beginning of these bytes, which are followed by a NUL. False while its head, or its body
+ * when that comes in chunks, is not all there; a body with a Content-Length need not be. */
+bool response_read(const char *bytes, size_t length, struct response *response);
 
-/* The status code, or 0 while the head has not ended. */
-int response_status(const struct response *response);
-
-/* Whether the body, delimited by Content-Length or chunks, is there too. */
-bool response_complete(const struct response *response);
-
-/* Whether the server will close the connection after it. */
-bool response_closes(const struct response *response);
+/* The status alone, or 0 while the head has not ended. */
+int response_status(const char *bytes);
 
 #endif

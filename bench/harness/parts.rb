@@ -1,0 +1,43 @@
+# frozen_string_literal: true
+
+require_relative "markdown"
+require_relative "spread"
+
+module Bench
+  # A section of the page.
+  Table = Struct.new(:title, :head, :rows, keyword_init: true) do
+    # @return [String] in Markdown
+    def to_s = "### #{title}\n\n#{Markdown.table(head, rows)}"
+  end
+
+  # A promise of the project about a server, and what was measured.
+  Target = Struct.new(:name, :entrant, :at_most, :at_least, :spread, :whole, keyword_init: true) do
+    # @return [Boolean] whether the median keeps to it, and nothing was lost in any run behind it
+    def reached? = !spread.nil? && whole && within?
+
+    # @return [String]
+    def verdict
+      return "not measured" unless spread
+      return "**missed**" unless within?
+      whole ? "reached" : "**incomplete**"
+    end
+
+    # @return [String] "at most 1.1"
+    def bound = (at_most ? "at most #{at_most}" : "at least #{at_least}").gsub(/(?<=\d)(?=(\d{3})+\z)/, ",")
+
+    # @return [String]
+    def measured
+      return "–" unless spread
+      spread.to_s(digits)
+    end
+
+    private
+
+    def digits
+      return 0 if spread.median >= 100
+      (spread.median < 0.2) ? 3 : 2
+    end
+
+    def within? = at_most ? spread.median <= at_most : spread.median >= at_least
+  end
+end

@@ -1,0 +1,40 @@
+# frozen_string_literal: true
+
+require "json"
+require_relative "results"
+
+module Bench
+  # The file of every run: written with one run a line, and read again to make the page anew.
+  module Record
+    class << self
+      # @param head [Hash] what stands before the runs
+      # @param results [Hash{Scenario => Results}]
+      # @return [String] JSON
+      def dump(head, results)
+        parts = head.map { |name, value| "#{JSON.generate(name)}: #{JSON.pretty_generate(value)}" }
+        parts << "\"scenarios\": {\n#{results.map { |scenario, its| scenario_text(scenario, its) }.join(",\n")}\n}"
+        "{\n#{parts.join(",\n")}\n}\n"
+      end
+
+      # @param text [String] of {.dump}
+      # @return [Array(Hash, Hash{Scenario => Results})] head and results
+      def load(text)
+        head = JSON.parse(text)
+        classes = Scenario.all.to_h { |scenario| [scenario.key, scenario] }
+        results = head.delete("scenarios").to_h do |key, its|
+          scenario = classes.fetch(key).new(entrants: its["entrants"], values: its["settings"].transform_keys(&:to_sym))
+          [scenario, Results.new(its["runs"].map { |run| Run.of(run) })]
+        end
+        [head, results]
+      end
+
+      private
+
+      def scenario_text(scenario, results)
+        runs = results.runs.map { |run| JSON.generate(run.to_h) }.join(",\n")
+        settings = {"entrants" => scenario.entrants, "settings" => scenario.values}
+        "#{JSON.generate(scenario.class.key)}: #{JSON.generate(settings).delete_suffix("}")}, \"runs\": [\n#{runs}\n]}"
+      end
+    end
+  end
+end

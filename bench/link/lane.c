@@ -1,0 +1,83 @@
+#include "lane.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_UNDER_WAY = 200000 }; /* packets: a link without a rate must not take all memory */
+
+static const double NS = 1e9;
+static const double BITS = 8;
+
+void lane_open(struct lane *lane, const struct lane_settings *settings)
+{
+    *lane = (struct lane){.settings = *settings, .random = settings->seed ? settings->seed : 1};
+}
+
+/* In [0, 1): xorshift64*, Vigna. */
+static double draw(struct lane *lane)
+{
+    lane->random ^= lane->random >> 12;
+    lane->random ^= lane->random << 25;
+    lane->random ^= lane->random >> 27;
+    return (double)((lane->random * 2685821657736338717ULL) >> 11) / 9007199254740992.0;
+}
+
+static int64_t time_to_leave(const struct lane *lane, size_t length)
+{
+    double rate = lane->settings.bits_per_second;
+    return rate > 0 ? (int64_t)((double)length * BITS * NS / rate) : 0;
+}
+
+/* Bytes that have not left yet. */
+static double waiting(const struct lane *lane, int64_t now)
+{
+    return lane->free_at > now ? (double)(lane->free_at - now) * lane->settings.bits_per_second / BITS / NS : 0;
+}
+
+static void append(struct lane *lane, int64_t at, const void *bytes, size_t length)
+{
+    struct packet *packet = malloc(sizeof *packet + length);
+    if (!packet) {
+        perror("lane");
+        exit(2);
+    }
+    packet->next = NULL;
+    packet->at = at;
+    packet->length = length;
+    memcpy(packet->bytes, bytes, length);
+    if (lane->last) lane->last->next = packet;
+    else lane->first = packet;
+    lane->last = packet;
+    lane->under_way++;
+}
+
+void lane_put(struct lane *lane, int64_t now, const void *bytes, size_t length)
+{
+    lane->counts.packets++;
+    lane->counts.bytes += (long)length;
+    bool is_full = lane->settings.bits_per_second > 0 && waiting(lane, now) + (double)length > lane->settings.most_bytes;
+    if (is_full || lane->under_way == MOST_UNDER_WAY) {
+        lane->counts.dropped++;
+        return;
+    }
+    lane->free_at = (lane->free_at > now ? lane->free_at : now) + time_to_leave(lane, length);
+    if (draw(lane) < lane->settings.loss) lane->counts.lost++; /* it has taken its time on the line all the same */
+    else append(lane, lane->free_at + lane->settings.delay_ns, bytes, length);
+}
+
+int64_t lane_next(const struct lane *lane)
+{
+    return lane->first ? lane->first->at : INT64_MAX;
+}
+
+struct packet *lane_take(struct lane *lane, int64_t now)
+{
+    struct packet *packet = lane->first;
+    if (!packet || packet->at > now) return NULL;
+    lane->first = packet->next;
+    if (!lane->first) lane->last = NULL;
+    lane->under_way--;
+    lane->counts.delivered++;
+    return packet;
+}

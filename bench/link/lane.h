@@ -1,0 +1,53 @@
+/* lane.h: one direction of a link. Packets leave one after another at a rate, some are lost, and the others are under way for
+ * some time. Free of input and output; time is an argument, in nanoseconds.
+ *
+ *     put ──► waits, at most so many bytes ──► leaves at the rate ──► lost? ──► under way ──► take
+ */
+#ifndef BENCH_LANE_H
+#define BENCH_LANE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct lane_settings {
+    double bits_per_second; /* 0: as fast as they come */
+    int64_t delay_ns;
+    double loss;       /* the share of packets that leave and do not arrive */
+    double most_bytes; /* that wait; what comes beyond is dropped */
+    uint64_t seed;     /* of what is lost */
+};
+
+struct lane_counts {
+    long packets, bytes;          /* that were put */
+    long dropped, lost, delivered; /* what became of the packets */
+};
+
+struct packet {
+    struct packet *next;
+    int64_t at; /* when it comes out */
+    size_t length;
+    unsigned char bytes[];
+};
+
+struct lane {
+    struct lane_settings settings;
+    struct lane_counts counts;
+    struct packet *first, *last;
+    long under_way;
+    int64_t free_at; /* when the last packet has left */
+    uint64_t random;
+};
+
+void lane_open(struct lane *lane, const struct lane_settings *settings);
+
+/* Puts a packet in. */
+void lane_put(struct lane *lane, int64_t now, const void *bytes, size_t length);
+
+/* When the next packet comes out; INT64_MAX when there is none. */
+int64_t lane_next(const struct lane *lane);
+
+/* A packet that has come out by now, to be freed; NULL when there is none. */
+struct packet *lane_take(struct lane *lane, int64_t now);
+
+#endif

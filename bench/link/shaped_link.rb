@@ -1,0 +1,117 @@
+# frozen_string_literal: true
+
+require "json"
+require "open3"
+require_relative "../harness/build"
+
+module Bench
+  # Two networks with a link between them that has a rate, a delay and a loss: shaper.c moves the packets.
+  #
+  #     load, 10.79.0.1 ── tun ── shaper ── tun ── 10.79.0.2, server
+  class ShapedLink
+    # It needs root, ip and /dev/net/tun.
+    class Unavailable < StandardError
+    end
+
+    HOST = "10.79.0.2"
+    OTHER = "10.79.0.1"
+    DEVICE = "shaped"
+    TUN = "/dev/net/tun"
+
+    class << self
+      # @param settings [Hash] see {#initialize}
+      # @yieldparam link [ShapedLink]
+      # @return what the block returns
+      # @raise [Unavailable]
+      def run(**settings)
+        link = new(**settings)
+        link.open
+        yield link
+      ensure
+        link&.close
+      end
+
+      # @return [String, nil] why there can be none here
+      def obstacle
+        return "links need root: network namespaces are made" unless Process.uid.zero?
+        return "links need #{TUN}: the kernel's module tun" unless File.exist?(TUN)
+        run { nil }
+      rescue Unavailable => error
+        error.message
+      end
+    end
+
+    # @return [Hash{String => Hash}, nil] once closed: of "up" and "down" how many packets were dropped, lost, delivered
+    attr_reader :counts
+
+    # @param up [Numeric, nil] bits a second from the load to the server; nil: no limit
+    # @param down [Numeric, nil] the other way
+    # @param delay [Numeric] milliseconds that a packet is under way: half a round trip
+    # @param loss [Numeric] the share of packets that is lost, either way
+    # @param queue [Numeric, nil] bytes that wait at most; nil: a quarter of a second
+    # @param seed [Integer] which are lost
+    def initialize(up: nil, down: nil, delay: 0, loss: 0, queue: nil, seed: 1)
+      @options = {up: up, down: down, delay: delay, loss: loss, queue: queue, seed: seed}.compact
+      @ends = %w[l s].map { |letter| "hks#{letter}#{Process.pid}" }
+    end
+
+    # @return [String] the address of the server
+    def host = HOST
+
+    # @return [String] of the load
+    def other = OTHER
+
+    # @return [Array<String>] what runs a program in the server's network
+    def broker = within(@ends.last)
+
+    # @return [Array<String>] the same in the load's
+    def load = within(@ends.first)
+
+    def open
+      @ends.each { |name| said("ip", "netns", "add", name) }
+      start
+      @ends.zip([OTHER, HOST], [HOST, OTHER]) do |name, address, peer|
+        said("ip", "-n", name, "address", "add", address, "peer", peer, "dev", DEVICE)
+        [DEVICE, "lo"].each { |device| said("ip", "-n", name, "link", "set", device, "up") }
+      end
+    end
+
+    def close
+      stop
+      @ends.each { |name| Open3.capture2e("ip", "netns", "delete", name) }
+    rescue Errno::ENOENT
+      nil # then nothing was opened either
+    end
+
+    private
+
+    def start
+      flags = @options.flat_map { |name, value| ["--#{name}", value.to_s] }
+      left, right = @ends
+      @shaper = IO.popen([Build.program("shaper"), "--left", left, "--right", right, "--device", DEVICE, *flags, err: [:child, :out]])
+      answer = @shaper.gets.to_s.strip
+      raise Unavailable, "the shaper did not start: #{answer}" unless answer == "ready"
+    end
+
+    def stop
+      return unless @shaper
+      Process.kill("TERM", @shaper.pid)
+      @counts = JSON.parse(@shaper.read)
+    rescue Errno::ESRCH, JSON::ParserError
+      nil # it has ended before
+    ensure
+      @shaper&.close
+      @shaper = nil
+    end
+
+    def within(network) = ["ip", "netns", "exec", network]
+
+    def said(*command)
+      out, status = Open3.capture2e(*command)
+      raise Unavailable, "#{command.first(4).join(" ")}: #{out.strip}" unless status.success?
+      out
+    rescue Errno::ENOENT
+      raise Unavailable, "there is no #{command.first}: apt-get install iproute2"
+    end
+  end
+end

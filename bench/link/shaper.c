@@ -1,0 +1,188 @@
+/* shaper: a link between two networks: a TUN device in each, and between them a rate, a delay and a loss. It needs no module of
+ * the kernel but tun, and root.
+ *
+ *     shaper --left NETWORK --right NETWORK --device NAME [--up BITS] [--down BITS] [--delay MS] [--loss SHARE] …
+ *
+ * Up is from left to right. Prints "ready" when the devices are there; whoever started it gives them addresses. On TERM it
+ * prints one JSON object, what became of the packets of either direction, and ends. A rate is that of IP packets. */
+#include "clock.h"
+#include "flags.h"
+#include "lane.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/if.h>
+#include <linux/if_tun.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+enum { PACKET_BYTES = 65536, BURST = 64, SIDES = 2, MOST_NAME = 15 };
+
+static const double QUEUE_SECONDS = 0.25; /* of the rate: what waits at most, unless said */
+static const double LEAST_QUEUE = 100000; /* bytes */
+
+struct options {
+    const char *left, *right, *device;
+    double up, down; /* bits a second; 0: no limit */
+    double delay_ms, loss, queue;
+    int seed;
+};
+
+#define AT(member) offsetof(struct options, member)
+
+static const struct flag table[] = {
+    {"left", FLAG_TEXT, AT(left), "NETWORK", "a network namespace by its name", NULL},
+    {"right", FLAG_TEXT, AT(right), "NETWORK", "another", NULL},
+    {"device", FLAG_TEXT, AT(device), "NAME", "of the device in each (shaped)", NULL},
+    {"up", FLAG_REAL, AT(up), "BITS", "a second, from left to right (no limit)", NULL},
+    {"down", FLAG_REAL, AT(down), "BITS", "a second, from right to left (no limit)", NULL},
+    {"delay", FLAG_REAL, AT(delay_ms), "MS", "that a packet is under way, either way (0)", NULL},
+    {"loss", FLAG_REAL, AT(loss), "SHARE", "of the packets, either way (0)", NULL},
+    {"queue", FLAG_REAL, AT(queue), "BYTES", "that wait at most (a quarter of a second, at least 100,000)", NULL},
+    {"seed", FLAG_NUMBER, AT(seed), "N", "which packets are lost (1)", NULL},
+};
+
+static const struct flags flags = {
+    .program = "shaper",
+    .usage = "--left NETWORK --right NETWORK [options]",
+    .more = "Prints \"ready\", and on TERM one JSON object: what became of the packets.\n",
+    .all = table,
+    .count = sizeof table / sizeof *table,
+};
+
+static volatile sig_atomic_t is_over;
+
+static void on_term(int signal)
+{
+    (void)signal;
+    is_over = 1;
+}
+
+static void fail(const char *what)
+{
+    perror(what);
+    exit(2);
+}
+
+static void enter(const char *network)
+{
+    char path[256];
+    snprintf(path, sizeof path, "/var/run/netns/%.200s", network);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || setns(fd, CLONE_NEWNET)) fail(path);
+    close(fd);
+}
+
+/* The device is made in the network in which this is opened, and is gone when it is closed. */
+static int open_device(const char *network, const char *name)
+{
+    enter(network);
+    int fd = open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0) fail("/dev/net/tun");
+    struct ifreq request = {.ifr_flags = IFF_TUN | IFF_NO_PI};
+    memcpy(request.ifr_name, name, strlen(name));
+    if (ioctl(fd, TUNSETIFF, &request)) fail(name);
+    return fd;
+}
+
+static void check(const struct options *o)
+{
+    if (!o->left || !o->right) flags_refuse(&flags, "--left and --right name two networks");
+    if (strlen(o->device) < 1 || strlen(o->device) > MOST_NAME) flags_refuse(&flags, "--device has 1 to 15 letters");
+    if (o->up < 0 || o->down < 0 || o->delay_ms < 0) flags_refuse(&flags, "rates and delay cannot be negative");
+    if (o->loss < 0 || o->loss > 1) flags_refuse(&flags, "--loss is 0 to 1");
+}
+
+static void open_lane(struct lane *lane, const struct options *o, double rate, uint64_t seed)
+{
+    double most = rate / 8 * QUEUE_SECONDS;
+    if (most < LEAST_QUEUE) most = LEAST_QUEUE;
+    struct lane_settings settings = {.bits_per_second = rate,
+                                     .delay_ns = (int64_t)(o->delay_ms * 1e6),
+                                     .loss = o->loss,
+                                     .most_bytes = o->queue > 0 ? o->queue : most,
+                                     .seed = seed};
+    lane_open(lane, &settings);
+}
+
+/* What has come, at most a burst. */
+static void take_in(struct lane *lane, int fd)
+{
+    static unsigned char bytes[PACKET_BYTES];
+    for (int i = 0; i < BURST; i++) {
+        ssize_t length = read(fd, bytes, sizeof bytes);
+        if (length <= 0) return;
+        lane_put(lane, clock_ns(), bytes, (size_t)length);
+    }
+}
+
+/* What is due. A device that is down refuses it: then it is as if it was lost. */
+static void give_out(struct lane *lane, int fd)
+{
+    struct packet *packet;
+    while ((packet = lane_take(lane, clock_ns()))) {
+        ssize_t written = write(fd, packet->bytes, packet->length);
+        if (written < 0 && errno == EBADF) fail("write");
+        free(packet);
+    }
+}
+
+static void wait_for_either(const int fds[SIDES], int64_t next)
+{
+    struct pollfd ready[SIDES] = {{.fd = fds[0], .events = POLLIN}, {.fd = fds[1], .events = POLLIN}};
+    int64_t left = next == INT64_MAX ? 1000000000 : next - clock_ns();
+    if (left < 0) left = 0;
+    struct timespec timeout = {.tv_sec = left / 1000000000, .tv_nsec = left % 1000000000};
+    ppoll(ready, SIDES, &timeout, NULL);
+}
+
+/* A link does not wait for a core: where that is refused, it is late when the machine is busy. */
+static void be_prompt(void)
+{
+    struct sched_param priority = {.sched_priority = 1};
+    prctl(PR_SET_TIMERSLACK, 1UL);
+    if (sched_setscheduler(0, SCHED_FIFO, &priority)) perror("shaper: it has no priority");
+}
+
+static void print_counts(const char *name, const struct lane_counts *counts, const char *end)
+{
+    printf("\"%s\": {\"packets\": %ld, \"bytes\": %ld, \"dropped\": %ld, \"lost\": %ld, \"delivered\": %ld}%s", name,
+           counts->packets, counts->bytes, counts->dropped, counts->lost, counts->delivered, end);
+}
+
+int main(int argc, char **argv)
+{
+    struct options options = {.device = "shaped", .seed = 1};
+    flags_parse(&flags, &options, argc, argv);
+    check(&options);
+    struct sigaction action = {.sa_handler = on_term};
+    sigaction(SIGTERM, &action, NULL);
+    be_prompt();
+
+    struct lane up, down;
+    open_lane(&up, &options, options.up, (uint64_t)options.seed * 2 + 1);
+    open_lane(&down, &options, options.down, (uint64_t)options.seed * 2 + 2);
+    int fds[SIDES] = {open_device(options.left, options.device), open_device(options.right, options.device)};
+    printf("ready\n");
+    fflush(stdout);
+
+    while (!is_over) {
+        int64_t next = lane_next(&up) < lane_next(&down) ? lane_next(&up) : lane_next(&down);
+        wait_for_either(fds, next);
+        take_in(&up, fds[0]);
+        take_in(&down, fds[1]);
+        give_out(&up, fds[1]);
+        give_out(&down, fds[0]);
+    }
+    printf("{");
+    print_counts("up", &up.counts, ", ");
+    print_counts("down", &down.counts, "}\n");
+    return 0;
+}
