@@ -1,34 +1,24 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "jwt"
+require "socket"
+require "timeout"
 require "tmpdir"
 require_relative "../bench/harness/build"
-require_relative "../bench/harness/entrants"
-require_relative "../bench/harness/load"
+require_relative "../bench/harness/command"
 require_relative "../bench/harness/plot"
-require_relative "../bench/harness/server"
-require_relative "../bench/harness/spread"
-require_relative "../bench/macro/fanout/options"
-require_relative "../bench/macro/fanout/page"
-require_relative "../bench/macro/fanout/runs"
-require_relative "../bench/macro/fanout/summary"
-require_relative "../bench/macro/subscribers/options"
-require_relative "../bench/macro/subscribers/page"
+
+Bench::Scenario.all # loads them
 
 class BenchTest < Minitest::Test
-  Floor = Bench::Entrants::FLOOR
+  FLOOR = Bench::Entrants.fetch("floor")
+  HEAD = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
+  ANSWER = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
   def self.compiled
     @compiled ||= Bench::Build::PROGRAMS.keys.to_h do |name|
       [name, Bench::Build.compile(name, File.join(Bench::Build::BINARIES, name))]
-    end
-  end
-
-  def load_floor(**options)
-    self.class.compiled
-    port = Bench::Server.free_port
-    Bench::Server.run(Floor.command.call(port), port: port) do |server|
-      Bench::Load.run(port: port, pid: server.pid, settle: 20, timeout: 5, **options)
     end
   end
 
@@ -37,13 +27,13 @@ class BenchTest < Minitest::Test
   end
 
   test "every message reaches every subscriber of the floor, and the figures say so" do
-    figures = load_floor(subscribers: 5, messages: 3, warmup: 2, sync: true, **Floor.load.call(0))
+    figures = load_floor(subscribers: 5, messages: 3, warmup: 2, sync: true)
 
     assert figures["whole"]
-    assert_equal [5, 0, 3, true], figures.values_at("subscribers", "dead", "messages", "sync")
-    assert_equal %w[seconds per_second cpu_us_each rss_kb_each], figures["connect"].keys
-    assert_equal [3, 0], figures["publish"].values_at("accepted", "refused")
-    assert_equal [15, 15, 0, 0], figures["delivery"].values_at("expected", "delivered", "lost", "misdirected")
+    assert_equal [5, 0, 0, 3, true], figures.values_at("subscribers", "dead", "stalled", "messages", "sync")
+    assert_equal %w[seconds per_second cpu_us_each rss_kb_each bytes_in_each bytes_out_each server_busy load_busy], figures["connect"].keys
+    assert_equal [3, 0, 0], figures["publish"].values_at("accepted", "refused", "unanswered")
+    assert_equal [15, 15, 0, 0, 0], figures["delivery"].values_at("expected", "delivered", "lost", "misdirected", "wrong")
     assert_operator figures["delivery"]["cpu_us_each"], :>, 0
     latency = figures["delivery"]["latency_ms"]
     assert_equal 15, latency["count"]
@@ -53,6 +43,54 @@ class BenchTest < Minitest::Test
     assert_operator latency["p99"], :<=, latency["max"]
   end
 
+  test "the floor's event is as long as a hub's: an id of twelve characters, and the data" do
+    assert_equal "id: #xxxxxxxxxxx\ndata: \n\n".bytesize + 200, load_floor(subscribers: 1, messages: 1)["delivery"]["bytes_each"]
+  end
+
+  test "publishers that never wait reach every subscriber with every message" do
+    figures = load_floor(settings: {flood: true}, subscribers: 3, messages: 2_000, publishers: 2, pipeline: true)
+
+    assert figures["whole"]
+    assert_equal 6_000, figures["delivery"]["delivered"]
+    assert_equal 2_000, figures["publish"]["accepted"]
+  end
+
+  test "the floor under a flood waits for a reader whose socket is full, and loses nothing" do
+    self.class.compiled
+    messages = 400
+    length = "id: #xxxxxxxxxxx\ndata: \n\n".bytesize + 60_000
+    FLOOR.run(flood: true) do |server|
+      reader, publisher = Array.new(2) { TCPSocket.new("127.0.0.1", server.port) }
+      reader.write("GET / HTTP/1.1\r\n\r\n")
+      reader.gets("\r\n\r\n")
+      writing = Thread.new { messages.times { publisher.write("POST / HTTP/1.1\r\nContent-Length: 60005\r\n\r\ndata=#{"x" * 60_000}") } }
+      writing.join(0.3) # by then the reader's socket is full
+
+      assert_equal messages * length, Timeout.timeout(10) { reader.read(messages * length) }.bytesize
+      writing.join
+    ensure
+      [reader, publisher].compact.each(&:close)
+    end
+  end
+
+  test "publishing for some seconds counts what that was" do
+    figures = load_floor(subscribers: 1, seconds: 0.05, publishers: 2)
+
+    assert figures["whole"]
+    assert_operator figures["messages"], :>, 2
+    assert_equal figures["messages"], figures["delivery"]["delivered"]
+  end
+
+  test "readers that stall are spread among the others, and nothing is expected of them" do
+    figures = load_floor(subscribers: 6, stalled: 2, messages: 3, warmup: 40, warmup_size: 50_000, sync: true)
+
+    assert figures["whole"]
+    assert_equal [6, 2], figures.values_at("subscribers", "stalled")
+    assert_equal 12, figures["delivery"]["delivered"]
+    assert_operator figures["memory"]["send_buffer_kb"], :>, 0
+    assert_operator figures["memory"]["tcp_growth_kb"], :>, 0
+  end
+
   test "a subscriber that gets another topic's message is noticed" do
     figures = nil
     capture_io { figures = load_floor(subscribers: 4, messages: 2, topics: 2, sync: true) }
@@ -60,6 +98,67 @@ class BenchTest < Minitest::Test
     # The floor sends everything to everyone: 2 of the 4 who get each message listen to the other topic.
     assert_equal 4, figures["delivery"]["expected"]
     assert_operator figures["delivery"]["misdirected"], :>=, 2
+    refute figures["whole"]
+  end
+
+  test "a message that comes twice does not make up for one that is lost" do
+    figures = nil
+    events = []
+    capture_io do
+      with_server(->(streams, body) { streams.first << (events << "data: #{body}\n\n").first }) do |port|
+        figures = Bench::Load.run(port: port, settle: 20, timeout: 5, subscribers: 1, messages: 2)
+      end
+    end
+
+    assert_equal [2, 0, 1], figures["delivery"].values_at("delivered", "lost", "wrong")
+    refute figures["whole"]
+  end
+
+  test "each subscriber has the path and the header that are its own, each message its topic and number" do
+    Dir.mktmpdir do |folder|
+      File.write("#{folder}/headers", "X-Own: first\nX-Own: second\n")
+      requests = with_server(->(streams, body) { streams.each { |stream| stream << body } }) do |port|
+        Bench::Load.run(port: port, settle: 20, timeout: 5, subscribers: 4, topics: 2, messages: 2, message_topics: 1, warmup: 1,
+          subscribe_path: ["/a?{t}", "/b%20?{n}"], subscribe_header: "X-All: yes", subscribe_header_file: "#{folder}/headers",
+          stalled: 2, stalled_path: "/c", publish_path: "/p{t}", publish_prefix: "{t}.{n}=", warmup_prefix: "before{n}=", warmup_size: 30)
+      end
+
+      gets = requests.grep(/\AGET/).map { |request| request[/\AGET (\S+)/, 1] + request[/X-All: yes\r\nX-Own: (\w+)\r\n\r\n/, 1] }
+      assert_equal %w[/a?0first /a?0first /csecond /csecond], gets.sort
+      posts = requests.grep(/\APOST/).map { |request| [request[/ (\S+)/, 1], request[/\r\n\r\n(.*?)@/m, 1], request[/\r\n\r\n.*?(@.*)/m, 1].size] }
+      assert_equal [["/p0", "before0=", 30], ["/p0", "0.1=", 200], ["/p0", "0.2=", 200]], posts
+    end
+  end
+
+  test "answers are told apart however they come: in pieces, several at once, in chunks, too long to look at" do
+    long = "HTTP/1.1 201 Created\r\ncontent-length: 40000\r\n\r\n#{"y" * 40_000}"
+    chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n"
+    answers = [ANSWER, chunked, long].cycle
+    figures = nil
+    with_server(answer: ->(_) { answers.next.scan(/.{1,7000}/m) }) do |port|
+      figures = Bench::Load.run(port: port, settle: 0, timeout: 5, subscribers: 0, messages: 9, publishers: 1, pipeline: true)
+    end
+    assert figures["whole"]
+    assert_equal 9, figures["publish"]["accepted"]
+
+    pause = ->(piece) { sleep(0.005) && piece }
+    with_server(answer: ->(_) { chunked.scan(/.{1,9}/m).lazy.map(&pause) }) do |port|
+      figures = Bench::Load.run(port: port, settle: 0, timeout: 5, subscribers: 0, messages: 2)
+    end
+    assert figures["whole"]
+    assert_equal 2, figures["publish"]["accepted"]
+  end
+
+  test "a refused publish is counted, and said" do
+    figures = nil
+    _out, err = capture_io do
+      with_server(answer: ->(_) { ["HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n"] }) do |port|
+        figures = Bench::Load.run(port: port, settle: 0, timeout: 5, subscribers: 0, messages: 2)
+      end
+    end
+
+    assert_equal [0, 2], figures["publish"].values_at("accepted", "refused")
+    assert_match(/publisher refused: HTTP\/1.1 403/, err)
     refute figures["whole"]
   end
 
@@ -77,12 +176,52 @@ class BenchTest < Minitest::Test
     assert_equal "load: --port must be 1 to 65535 (see load --help)\n", err
   end
 
-  test "a server that ends before it listens is an error with its last words" do
+  test "a server that ends before it listens is an error with its last words, and its reason is the line that says most" do
     self.class.compiled
     port = Bench::Server.free_port
-    error = assert_raises(RuntimeError) { Bench::Server.run(["sh", "-c", "echo no such luck; exit 1"], port: port) {} }
+    script = "echo booting; echo '! Unable to load: SomeError: no such luck'; echo '  from here'; exit 1"
+    error = assert_raises(Bench::Server::Failed) { Bench::Server.run(["sh", "-c", script], port: port) {} }
 
-    assert_match(/no such luck/, error.message)
+    assert_match(/booting/, error.message)
+    assert_equal "Unable to load: SomeError: no such luck", error.reason
+  end
+
+  test "all processes of a server are counted" do
+    self.class.compiled
+    port = Bench::Server.free_port
+    script = "#{Bench::Build.program("floor")} #{port} & sleep 60 & wait"
+    Bench::Server.run(["sh", "-c", "trap 'kill $(jobs -p)' TERM; #{script}"], port: port) { |server| assert_equal 3, server.pids.size }
+  end
+
+  test "subscribers with different tokens of both kinds are let in, the first time and again" do
+    self.class.compiled
+    connects = Bench::Connects.new(entrants: ["hikyaku-ruby"], values: {subscribers: 3})
+    figures = connects.measure(Bench::Cell.new("ES256", "hikyaku-ruby", 3))
+
+    assert figures["whole"]
+    assert_equal [3, 3], figures.values_at("first", "again").map { |pass| pass["subscribers"] }
+    Bench::Token::ALGORITHMS.zip([Bench::Token::SECRET, Bench::Token::KEY]) do |alg, key|
+      tokens = Bench::Token.subscribers(alg, 3)
+      assert_equal 3, tokens.uniq.size
+      assert_equal alg, JWT.decode(tokens.first, key, true, algorithm: alg).last["alg"]
+    end
+  end
+
+  test "each of the patterns gets what it matches, and only that" do
+    self.class.compiled
+    patterns = Bench::Patterns.new(entrants: ["hikyaku-ruby"], values: {patterns: 2, subscribers: 4, publishers: 2, seconds: 0.05, warmup: 2})
+    patterns.groups.flatten.each { |cell| assert patterns.measure(cell)["whole"], cell.test if %w[patterns crowd].include?(cell.test) }
+  end
+
+  test "Nchan is configured for its port and folder" do
+    Dir.mktmpdir do |folder|
+      command, = Bench::Entrants.fetch("nchan").command(4711, folder, {})
+      text = File.read(command.last)
+
+      assert_match(/listen 127\.0\.0\.1:4711 /, text)
+      assert_match(/pid #{folder}/, text)
+      refute_match(/{{|}}/, text)
+    end
   end
 
   test "the median is of all rounds, and the extremes stay" do
@@ -92,70 +231,185 @@ class BenchTest < Minitest::Test
     assert_equal "2.5 (1.0–10.0)", spread.to_s(1)
   end
 
-  test "a target counts as met only when the median of the rounds' own ratios keeps it" do
-    assert_equal [true, true], targets(floor: [1.0, 2.0, 1.0], hikyaku: [1.6, 3.2, 9.9], one: 1000, topics: 700).map(&:met?)
-    assert_equal [false, false], targets(floor: [1.0, 2.0, 1.0], hikyaku: [1.61, 3.22, 1.0], one: 1000, topics: 699).map(&:met?)
+  test "a target is reached only when the median of the rounds' own ratios keeps to it, and nothing was lost" do
+    assert_equal ["reached", 1.5], verdict(above: [1.5, 3.0, 9.9], below: [1.0, 2.0, 1.0], at_most: 1.5)
+    assert_equal ["**missed**", 1.5], verdict(above: [1.5, 3.0, 9.9], below: [1.0, 2.0, 1.0], at_most: 1.4)
+    assert_equal ["reached", 2.0], verdict(above: [2.0], below: [1.0], at_least: 2)
+    assert_equal ["**missed**", 1.9], verdict(above: [1.9], below: [1.0], at_least: 2)
+    assert_equal ["**incomplete**", 2.0], verdict(above: [2.0], below: [1.0], at_least: 2, whole: false)
+    assert_equal ["reached", 3.0], verdict(above: [2.0, 3.0], below: [nil, 1.0], at_least: 2)
+    assert_equal ["not measured", nil], verdict(above: [2.0], below: [nil], at_least: 2)
   end
 
-  test "the page tells of a missed target and of runs that lost something" do
-    runs = some_runs(floor: [1.0], hikyaku: [9.0], one: 1000, topics: 1000)
-    runs.first.figures["whole"] = false
-    page = Bench::Fanout::Page.new(Bench::Fanout::Summary.new(runs), options: Bench::Fanout::Options.new, facts: {"commit" => "abc"})
-
-    Dir.mktmpdir do |directory|
-      assert_equal %w[fanout-cpu.svg fanout-latency.svg fanout.json fanout.md], page.write(directory).map { |path| File.basename(path) }.sort
-      text = File.read(File.join(directory, "fanout.md"))
-      assert_match(/at most 1\.6 +\| 9\.00 \(9\.00–9\.00\) \| \*\*missed\*\*/, text)
-      assert_match(/Incomplete runs/, text)
-      json = JSON.parse(File.read(File.join(directory, "fanout.json")))
-      assert_equal [false, true], json["targets"].map { |target| target["met"] }
-      assert_equal runs.size, json["runs"].size
+  test "every scenario has tables, targets and plots, of nothing as of figures" do
+    Bench::Scenario.all.each do |type|
+      assert_operator type.about.to_s.size, :>, 50, type.key
+      scenario = type.new(quick: true)
+      cells = scenario.groups.flatten
+      assert_equal cells.uniq, cells
+      some = cells.map { |cell| Bench::Run.new(cell: cell, round: 0, figures: Ones.new) }
+      [[], some].each do |runs|
+        page = Bench::Page.new({scenario => Bench::Results.new(runs)}, facts: {}, left_out: {}, notes: {})
+        assert_includes page.to_s, "## #{type.title}"
+        assert_equal runs.any?, page.targets.none? { |target| target.verdict == "not measured" }, type.key unless page.targets.empty?
+        scenario.plots(Bench::Results.new(runs)).each_value { |plot| refute_match(/NaN|Infinity/, plot.to_svg) }
+      end
+      assert_kind_of String, scenario.headline(Ones.new)
     end
   end
 
-  test "thousands of subscribers count as held only when all of them stayed and every ordinary request was answered" do
-    assert subscribers_page(4_999, whole: false, answered: true, more: [5_000, true, true]).met?
-    refute subscribers_page(5_000, whole: false, answered: true).met?
-    refute subscribers_page(5_000, whole: true, answered: false).met?
-    refute subscribers_page(4_999, whole: true, answered: true).met?
+  test "the page tells of missed targets, of runs that lost something or failed, and of who could not take part" do
+    scenario = Bench::Publish.new(quick: true)
+    runs = [a_run("publish", "hikyaku-c", 10), a_run("publish", "nchan", 20, whole: false, refused: 2, lost: 1),
+      Bench::Run.new(cell: Bench::Cell.new("publish", "floor", 1), round: 0, failure: "it fell over")]
+    results = {scenario => Bench::Results.new(runs)}
+    page = Bench::Page.new(results, facts: {"commit" => "abc"}, left_out: {"hikyaku-ruby" => "no luck"}, notes: {"rounds" => 1})
+
+    Dir.mktmpdir do |directory|
+      assert_equal %w[README.md publish.svg results.json], page.write(directory).map { |path| File.basename(path) }.sort
+      text = File.read(File.join(directory, "README.md"))
+      assert_match(/Nchan's.*\| at least 1 +\| 0\.50 \(0\.50–0\.50\) \| \*\*missed\*\*/, text)
+      assert_match(/nchan +\| 1 +\| 1 +\| 2 refused, 1 lost/, text)
+      assert_match(/floor +\| 1 +\| 1 +\| it fell over/, text)
+      assert_match(/hikyaku-ruby +\| no luck/, text)
+
+      head, again = Bench::Record.load(File.read(File.join(directory, "results.json")))
+      assert_equal text, Bench::Page.new(again, facts: head["machine"], left_out: head["left_out"], notes: head["notes"]).to_s
+    end
+  end
+
+  test "each round begins with another server, and one that fails is recorded" do
+    scenario = Trial.new(entrants: %w[floor nchan])
+    lines = []
+    rounds = Bench::Rounds.new([scenario], 2) { |line| lines << line }
+    results = rounds.call[scenario]
+
+    assert_equal %w[floor nchan nchan floor], results.runs.map { |run| run.cell.entrant }
+    assert_equal ["RuntimeError: no nchan today"], results.runs.filter_map(&:failure).uniq
+    assert_equal 2, results.incomplete.size
+    assert_match(%r{ 4/4 100 %, about 0 s left .* floor .* fine}, lines.last)
+    refute rounds.interrupted?
+  end
+
+  test "what was measured before an interrupt stays" do
+    scenario = Trial.new(entrants: %w[floor interrupted])
+    rounds = Bench::Rounds.new([scenario], 2) {}
+
+    assert_equal 1, rounds.call[scenario].runs.size
+    assert rounds.interrupted?
+  end
+
+  test "the time that is left is estimated from the same step, its scenario, or all others" do
+    estimate = Bench::Estimate.new([["a", 1], ["a", 1], ["a", 2], ["b", 1]])
+    estimate.done(["a", 1], 10.0)
+
+    assert_in_delta 30, estimate.left
+    estimate.done(["a", 2], 40.0)
+    assert_in_delta 10 + 25, estimate.left
+    assert_equal "  2/4  50 %, about 35 s left", estimate.to_s
+  end
+
+  test "every scenario says how it is used, and a mistake is told in a line" do
+    Bench::Scenario.all.each do |scenario|
+      out, = capture_io { assert_raises(SystemExit) { Bench::Command.run(scenario.key, ["--help"]) } }
+      scenario.settings.each_key { |name| assert_includes out, "--#{name.to_s.tr("_", "-")}" }
+    end
+    [["--rounds", "x"], ["--entrants", "nobody"], ["more"]].each do |arguments|
+      _out, err = capture_io { assert_equal 2, Bench::Command.run("publish", arguments) }
+      assert_match(/\Abench publish: .*see bin\/bench publish --help\)\n\z/, err)
+    end
   end
 
   test "a plot is a document that stands alone, its text escaped" do
-    svg = Bench::Plot.new(title: "A < B", x: "n", y: "ms", series: [{name: "one", points: [[10, 1, 0.5, 2], [100, 30, 20, 40]]}], y_log: true).to_svg
+    series = [{name: "one", points: [[10, 1, 0.5, 2], [100, 30, 20, 40]]}]
+    line = Bench::Plot.new(title: "A < B", x: "n", y: "ms", series: series, y_log: true).to_svg
+    bars = Bench::Bars.new(title: "A < B", unit: "ms", bars: {"one" => Bench::Spread.new([1, 2, 3])}, guide: {y: 2, label: "most"}).to_svg
 
-    assert svg.start_with?("<svg xmlns=")
-    assert_includes svg, "A &lt; B"
-    refute_match(/NaN|Infinity/, svg)
+    [line, bars].each do |svg|
+      assert svg.start_with?("<svg xmlns=")
+      assert_includes svg, "A &lt; B"
+      refute_match(/NaN|Infinity/, svg)
+    end
+  end
+
+  # Figures that are 1, whatever is asked for.
+  class Ones < Hash
+    def dig(*) = 1.0
+
+    def [](name) = (name == "whole") || self
+
+    def values_at(*names) = names.map { 1.0 }
+
+    def compact = {}
+  end
+
+  # A scenario without a server.
+  class Trial < Bench::Scenario
+    Bench::Scenario.instance_variable_get(:@all).delete(self)
+
+    def groups = [entrants.map { |name| cell("trial", name) }]
+
+    def measure(cell)
+      raise Interrupt if cell.entrant == "interrupted"
+      raise "no #{cell.entrant} today" unless cell.entrant == "floor"
+      {"whole" => true}
+    end
+
+    def headline(_figures) = "fine"
   end
 
   private
 
-  def subscribers_page(subscribers, whole:, answered:, more: nil)
-    runs = [[subscribers, whole, answered], *(more ? [more] : [])].map do |number, kept, served|
-      Bench::Subscribers::Run.new(subscribers: number, round: 0, figures: {"whole" => kept},
-        requests: {"idle" => {"whole" => true}, "publishing" => {"whole" => served}})
+  def load_floor(settings: {}, **options)
+    self.class.compiled
+    FLOOR.run(**settings) do |server|
+      Bench::Load.run(port: server.port, pid: server.pids, settle: 20, timeout: 5, **FLOOR.speech, **options)
     end
-    Bench::Subscribers::Page.new(runs, options: Bench::Subscribers::Options.new, facts: {})
   end
 
-  def targets(**figures) = Bench::Fanout::Summary.new(some_runs(**figures)).targets
-
-  # Runs with these CPU figures of the fan-out, one a round, and these publishes per second.
-  def some_runs(floor:, hikyaku:, one:, topics:)
-    rounds = floor.zip(hikyaku).each_with_index.flat_map do |(below, above), round|
-      [a_run("fanout", Floor, 100, round, cpu: below), a_run("fanout", Bench::Entrants::HIKYAKU, 100, round, cpu: above)]
+  # A server in this process. It keeps the streams, and hands them over with the body of each publish.
+  #
+  # @return [Array<String>] the requests that came
+  def with_server(on_publish = ->(_streams, _body) {}, answer: ->(_request) { [ANSWER] })
+    self.class.compiled
+    listener = TCPServer.new("127.0.0.1", 0)
+    requests = []
+    streams = []
+    serve = lambda do |socket|
+      while (request = read_request(socket))
+        requests << request
+        next streams.push(socket) && socket.write(HEAD) if request.start_with?("GET")
+        on_publish.call(streams, request.split("\r\n\r\n", 2).last)
+        answer.call(request).each { |piece| socket.write(piece) }
+      end
+    rescue SystemCallError
+      nil
     end
-    rounds + [a_run("one", Floor, 1, 0), a_run("one", Bench::Entrants::HIKYAKU, 1, 0, rate: one),
-      a_run("topics", Bench::Entrants::HIKYAKU, 10_000, 0, rate: topics)]
+    accepting = Thread.new { loop { Thread.new(listener.accept, &serve) } }
+    yield listener.addr[1]
+    requests
+  ensure
+    accepting&.kill
+    listener&.close
   end
 
-  def a_run(test, entrant, subscribers, round, cpu: 1.0, rate: 1)
-    times = %w[mean median min max p99].to_h { |name| [name, 1.0] }
-    figures = {
-      "whole" => true, "dead" => 0, "connect" => {"per_second" => 1.0, "cpu_us_each" => 1.0, "rss_kb_each" => 1.0},
-      "publish" => {"per_second" => rate, "cpu_us_each" => 1.0, "refused" => 0},
-      "delivery" => {"cpu_us_each" => cpu, "bytes_each" => 1, "lost" => 0, "latency_ms" => times}
-    }
-    Bench::Fanout::Run.new(test: test, entrant: entrant, subscribers: subscribers, round: round, figures: figures)
+  def read_request(socket)
+    head = socket.gets("\r\n\r\n") or return
+    head + socket.read(head[/content-length: (\d+)/i, 1].to_i)
+  end
+
+  def verdict(above:, below:, whole: true, **bound)
+    one, other = %w[hikyaku-c floor].map { |name| Bench::Cell.new("test", name, 1) }
+    runs = {one => above, other => below}.flat_map do |cell, values|
+      values.each_with_index.map { |value, round| Bench::Run.new(cell: cell, round: round, figures: {"x" => value, "whole" => whole}.compact) }
+    end
+    target = Bench::Results.new(runs).ratio_target("a promise", one, other, "x", **bound)
+    [target.verdict, target.spread&.median]
+  end
+
+  def a_run(test, entrant, rate, whole: true, refused: 0, lost: 0)
+    publish = {"per_second" => rate, "cpu_us_each" => 1.0, "refused" => refused, "answer_ms" => {"median" => 1.0, "p99" => 2.0}}
+    figures = {"whole" => whole, "dead" => 0, "publish" => publish, "delivery" => {"lost" => lost}}
+    Bench::Run.new(cell: Bench::Cell.new(test, entrant, 1), round: 0, figures: figures)
   end
 end

@@ -21,7 +21,7 @@ class ConfigTest < Minitest::Test
     config = Config.new(**keys)
     assert_equal "127.0.0.1:3030", config.listen
     assert_equal "/.well-known/mercure", config.path
-    assert_equal "ruby", config.engine
+    assert_equal "c", config.engine
     assert_equal 1_000, config.max_connections_per_address
     assert_equal 1_048_576, config.max_request_bytes
     assert_equal "__Secure-mercure_access_token", config.cookie_name
@@ -75,7 +75,7 @@ class ConfigTest < Minitest::Test
     [:path, "", "a path"], [:path, "/", "a path"], [:path, "hub", "a path"], [:path, "/a//b", "a path"], [:path, "/a/", "a path"],
     [:path, "/a/../b", "a path"], [:path, "/./b", "a path"], [:path, "/a/..", "a path"], [:path, "/a?b", "a path"], [:path, "/a%2Fb", "a path"], [:path, "/a b", "a path"],
     [:path, "/a\nb", "a path"],
-    [:engine, "rust", "ruby or c"], [:engine, "", "ruby or c"], [:dev, "maybe", "true or false"], [:dev, 2, "true or false"],
+    [:engine, "rust", "c or ruby"], [:engine, "", "c or ruby"], [:dev, "maybe", "true or false"], [:dev, 2, "true or false"],
     [:threads, 0, "from 1 to 1000"], [:threads, "5.5", "whole number"], [:threads, 5.0, "whole number"], [:threads, "-1", "whole number"],
     [:threads, "1e3", "whole number"], [:threads, "0x10", "whole number"], [:threads, [1], "one value"], [:threads, {}, "whole number"],
     [:threads, "9" * 400, "whole number"],
@@ -136,10 +136,6 @@ class ConfigTest < Minitest::Test
     test "good value #{index} of #{name} is understood" do
       assert_equal result, Config.new(**keys, name => value).public_send(name)
     end
-  end
-
-  test "the C engine is refused until it exists" do
-    assert_equal "engine: only the Ruby engine exists so far; use ruby", refused(engine: "c", **keys)
   end
 
   test "developer mode brings anonymous, subscriptions, legacy and a secret, which explicit settings beat" do
@@ -251,5 +247,42 @@ class ConfigTest < Minitest::Test
     assert_includes Config.new(**keys, listen: "0.0.0.0:80").doubts.first, "resource_identifier"
     known = {publisher_key: "!ChangeThisMercureHubJWTSecretKey!", subscriber_key: SECRET}
     assert_includes Config.new(**known, listen: "0.0.0.0:80", resource_identifier: "https://a.example").doubts.first, "everybody knows"
+  end
+
+  test "a broker listens beyond this machine only when clients must say who they are" do
+    broker = {broker: true, anonymous: true}
+    message = refused(broker_listen: "0.0.0.0:4040", **broker)
+    assert_includes message, "--broker-secret-file"
+    assert_includes message, "127.0.0.1"
+    assert Config.new(broker_listen: ["127.0.0.1:4040", "[::1]:4040", "unix:/tmp/b.sock"], **broker)
+    assert Config.new(broker_listen: ":4040", broker_secret_file: "/run/secret", **broker)
+    assert Config.new(broker_listen: ":4040", jwks: "https://id.example/keys", **broker)
+    assert_includes refused(broker_listen: ":4040", broker: true, dev: true), "--broker-secret-file"
+  end
+
+  test "a broker's clients must say who they are where there is a secret or an issuer, but the secret that everybody knows" do
+    refute Config.new(broker: true, anonymous: true).broker_authenticates?
+    refute Config.new(broker: true, dev: true).broker_authenticates?
+    assert Config.new(broker: true, dev: true, broker_secret_file: "/run/secret").broker_authenticates?
+    assert Config.new(broker: true, **keys).broker_authenticates?
+  end
+
+  test "a broker has no level but memory without storage" do
+    assert_includes refused(broker: true, anonymous: true, broker_level: "synced"), "--storage DIR"
+    assert Config.new(broker: true, anonymous: true, broker_level: "memory")
+    assert Config.new(broker: true, anonymous: true, broker_level: "synced", storage: "/var/lib/hikyaku")
+    assert_includes refused(broker: true, anonymous: true, broker_lease: 60, broker_max_lease: 30), "--broker-max-lease"
+  end
+
+  test "a broker without a hub needs nothing that a hub needs, and speaks of its flags as they were written" do
+    assert Config.load(serving: :broker)
+    message = assert_raises(Hikyaku::ConfigError) do
+      Config.load(serving: :broker, flags: {broker_level: "synced"}) { |setting| setting.flags.first.delete_prefix("broker-") }
+    end.message
+    assert message.start_with?("--level: "), message
+    message = assert_raises(Hikyaku::ConfigError) do
+      Config.load(serving: :broker, flags: {broker_listen: [":1"]}) { |setting| setting.flags.first.delete_prefix("broker-") }
+    end.message
+    assert_includes message, "give --secret-file"
   end
 end

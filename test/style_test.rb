@@ -30,8 +30,12 @@ class StyleTest < Minitest::Test
   end
 
   test "lock files name no registry but the public ones" do
-    gems = File.read(File.join(ROOT, "Gemfile.lock")).scan(/^  remote: (.+)$/).flatten
-    assert_equal [".", "https://rubygems.org/"], gems.sort
+    locks = Dir["{Gemfile,gemfiles/*.gemfile}.lock", base: ROOT]
+    assert_includes locks, "Gemfile.lock"
+    locks.each do |lock|
+      gems = File.read(File.join(ROOT, lock)).scan(/^  remote: (.+)$/).flatten
+      assert_equal ["https://rubygems.org/"], gems - %w[. ..], lock
+    end
     packages = File.read(File.join(ROOT, "package-lock.json")).scan(/"resolved": "([^"]+)"/).flatten
     assert_empty packages.grep_v(%r{\Ahttps://registry\.npmjs\.org/})
   end
@@ -43,8 +47,11 @@ class StyleTest < Minitest::Test
     tokens.filter_map { |(line, _), type, name| [line, name] if NAMES.include?(type) }
   end
 
-  # The reactor drives nio4r, whose words for its own things these are.
-  BORROWED = {"hikyaku/reactor.rb" => /selector|interests/i}.freeze
+  # The reactors drive nio4r, and the Rails files turbo-rails, whose words for their own things these are.
+  BORROWED = {
+    /selector|interests/i => ["hikyaku/reactor.rb", "hikyaku/broker/server/reactor.rb", *Dir["hikyaku/broker/server/reactor/*.rb", base: Architecture::LIB]],
+    /channel/i => %w[hikyaku/turbo.rb hikyaku/turbo/stand_in.rb hikyaku/turbo/streams_helper.rb hikyaku/railtie/turbo_streams.rb]
+  }.flat_map { |words, files| files.map { |file| [file, words] } }.to_h.freeze
   private_constant :BORROWED
 
   def not_used?(file, name)

@@ -8,8 +8,10 @@ require "minitest/autorun"
 require_relative "support/availability"
 require_relative "support/report"
 
-# Settings of the shell that runs the tests are not settings of the hubs that the tests start.
-ENV.delete_if { |name, _| name.start_with?("HIKYAKU_", "MERCURE_") }
+# Settings of the shell that runs the tests are not settings of the hubs that the tests start. What tests themselves are told
+# stays: HIKYAKU_TEST_ENGINE, say.
+ENV.delete_if { |name, _| name.start_with?("HIKYAKU_", "MERCURE_") && !name.start_with?("HIKYAKU_TEST_") }
+ENV.delete("HIKYAKU_TEST_REPORT")
 
 # Tests are sentences: `test "a reader that comes back gets what it missed" do … end`.
 module SentenceTests

@@ -186,7 +186,7 @@ class ConfigSourcesTest < Minitest::Test
     config = load(serving: false)
     assert_empty config.issuer_list
     assert load(serving: false, flags: {dev: true, listen: "0.0.0.0:1"})
-    assert_raises(Hikyaku::ConfigError) { load(serving: false, flags: {engine: "c"}) }
+    assert_raises(Hikyaku::ConfigError) { load(serving: false, flags: {engine: "rust"}) }
   end
 
   test "an environment in another encoding is read as UTF-8" do

@@ -2,11 +2,13 @@
 
 require "test_helper"
 require "contracts/engine_contract"
+require "contracts/engine/keeping"
 
 class RubyEngineTest < Minitest::Test
   include EngineContract
+  include KeepingContract
 
-  def new_engine(**options) = Hikyaku::Hub::RubyEngine.new(heartbeat: nil, **options)
+  def new_engine(**options) = Hikyaku::Hub::RubyEngine.new(**options)
 end
 
 # The same, driven step by step: `next_ready`, `take`, `wrote`.
@@ -17,5 +19,5 @@ class RubyEngineStepsTest < Minitest::Test
     def serve(...) = Hikyaku::Hub::Engine.instance_method(:serve).bind_call(self, ...)
   end
 
-  def new_engine(**options) = SteppedEngine.new(heartbeat: nil, **options)
+  def new_engine(**options) = SteppedEngine.new(**options)
 end

@@ -37,6 +37,13 @@ class TopicTest < Minitest::Test
     assert_empty passed.to_a
   end
 
+  test "exactly the characters of the vectors are refused" do
+    ranges = File.readlines(File.expand_path("../vectors/forbidden_characters.txt", __dir__)).grep_v(/^#/)
+      .map { |line| Range.new(*line.split.map(&:hex)) }
+    scalars = [0..0xD7FF, 0xE000..0x10FFFF].flat_map(&:to_a)
+    assert_equal ranges.flat_map(&:to_a), scalars.reject { |code| Topic.valid_text?([code].pack("U")) }
+  end
+
   test "what is not UTF-8 is refused (draft-08 Terminology)" do
     ["\xFF", "a\xC3", "\xED\xA0\x80", "\xC0\x80", "\xF5\x80\x80\x80"].each do |bytes|
       assert_raises(Hikyaku::InvalidTopic, bytes.inspect) { Topic.validate!(bytes) }

@@ -31,6 +31,22 @@ class StopTest < Integration::Test
     end
   end
 
+  test "what was acknowledged reaches also a reader that is slow to take it, and that is told when to come back" do
+    hub = start_hub
+    socket = ending(Socket.new(:INET, :STREAM))
+    socket.setsockopt(:SOCKET, :RCVBUF, 16_384)
+    socket.connect(Socket.sockaddr_in(hub.port, "127.0.0.1"))
+    socket.write("GET /.well-known/mercure?match=#{BOOK} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+    sleep 0.3
+    50.times { |number| hub.publish({topic: BOOK, data: "#{number} ".ljust(10_000, "x")}) }
+    ended = Thread.new { hub.stop("TERM") }
+    sleep 0.5
+    bytes = socket.read
+    assert_equal (0...50).map(&:to_s), bytes.scan(/^data: (\d+) x+$/).flatten
+    assert_match(/retry: \d+\n\n(?:\r\n0\r\n\r\n)?\z/, bytes)
+    assert_equal 0, ended.value.exitstatus
+  end
+
   test "a publish whose body is still on its way when the hub stops is answered, and no new connection is taken" do
     hub = start_hub
     stream = follow(hub, BOOK)

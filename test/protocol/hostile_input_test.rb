@@ -96,7 +96,9 @@ class Protocol::HostileInputTest < Protocol::Test
   test "a query component beyond all measure is refused by somebody, and nobody is harmed" do
     [9_000, 11_000, 70_000, 200_000].each do |size|
       response = client.raw("GET #{server.path}?match=a&x=#{"y" * size} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n", method: "HEAD")
-      assert_includes (size < 10_000) ? [200] : [400, 414, 431], response.status, size
+      # Puma takes 10 KiB, the engine in C 64.
+      expected = (size < 10_000) ? [200] : [400, 414, 431]
+      assert_includes (size < 60_000) ? expected | [200] : expected, response.status, size
     rescue EOFError
       assert_operator size, :>, 60_000, "refused without a word"
     end
@@ -138,11 +140,14 @@ class Protocol::HostileInputTest < Protocol::Test
     alive
   end
 
-  test "of a length and a coding the coding counts (RFC 9112, section 6.3)" do
+  # RFC 9112, section 6.3: a server may refuse it. Ours do; where the hub is mounted, its server decides.
+  test "of a length and a coding the coding counts, if it is not refused" do
     stream = follow(topic)
     body = form("topic" => topic, "data" => "in chunks")
     headers = bearer(publisher).merge("content-type" => "application/x-www-form-urlencoded", "content-length" => "5", "transfer-encoding" => "chunked")
-    assert_equal 200, client.request("POST", server.path, headers: headers, body: "#{body.bytesize.to_s(16)}\r\n#{body}\r\n0\r\n\r\n").status
+    response = client.request("POST", server.path, headers: headers, body: "#{body.bytesize.to_s(16)}\r\n#{body}\r\n0\r\n\r\n")
+    return assert_problem(400, response) if HubServer::OWN
+    assert_equal 200, response.status
     assert_next "in chunks", stream
   end
 

@@ -115,8 +115,9 @@ class Protocol::LimitsTest < Protocol::Test
     start(write_timeout: 1, max_request_bytes: 1_048_576)
     stuck = follow(topic)
     reader = follow(topic)
+    read = Thread.new { reader.take(20).map { |event| event.data[/\d+/] } }
     20.times { |i| publish(topic, "#{i} ".ljust(500_000, "x")) }
-    assert_equal (0...20).map(&:to_s), reader.take(20).map { |event| event.data[/\d+/] }
+    assert_equal (0...20).map(&:to_s), read.value
     eventually { hub.stats[:subscribers] == 1 }
     stuck.close
   end

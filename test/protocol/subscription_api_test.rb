@@ -153,7 +153,9 @@ class Protocol::SubscriptionApiTest < Protocol::Test
 
   test "HEAD answers like GET, without a body (RFC 9110, section 9.3.2)" do
     follow(topic)
-    head, whole = %w[HEAD GET].map { |method| get(root, token: admin, method: method) }
+    # What other tests have left may end in between, and then the two speak of different events.
+    head, whole = nil
+    eventually { (head, whole = %w[HEAD GET].map { |method| get(root, token: admin, method: method) }) && head["etag"] == whole["etag"] }
     assert_equal [200, "", whole["content-type"], whole["link"], whole["etag"]], [head.status, head.body, head["content-type"], head["link"], head["etag"]]
   end
 

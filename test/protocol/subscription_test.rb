@@ -96,7 +96,9 @@ class Protocol::SubscriptionTest < Protocol::Test
   end
 
   test "other methods are refused, naming those that are understood" do
-    %w[PUT DELETE PATCH PROPFIND TRACE].each do |method|
+    # Puma itself answers to what it does not know.
+    others = (HubServer::OWN && HubServer::ENGINE == "ruby") ? [] : %w[PROPFIND FROB]
+    (%w[PUT DELETE PATCH TRACE] + others).each do |method|
       response = client.request(method, "#{server.path}?match=a", headers: bearer(publisher))
       assert_problem 405, response, method
       assert_equal %w[GET HEAD OPTIONS POST QUERY], response["allow"].split(", ").sort

@@ -8,7 +8,8 @@ module Availability
 
   # What one program is called on different systems.
   NAMES = {
-    "chromium" => %w[chromium chromium-browser google-chrome google-chrome-stable]
+    "chromium" => %w[chromium chromium-browser google-chrome google-chrome-stable],
+    "firefox-esr" => %w[firefox-esr firefox]
   }.freeze
 
   ROOT = File.expand_path("../..", __dir__)

@@ -47,9 +47,10 @@ class TestBrowser
     # The value that a promise in the page comes to.
     def js_async(expression, wait: PATIENCE) = page.evaluate_async("(async () => (#{expression}))().then(arguments[0], (error) => arguments[0]('error: ' + error))", wait)
 
-    def text(selector) = page.at_css(selector)&.text.to_s.strip
+    def text(selector) = texts(selector).first.to_s
 
-    def texts(selector) = page.css(selector).map { |node| node.text.strip }
+    # In one question to the page: an element that was found may be gone when its text is asked for.
+    def texts(selector) = js("Array.from(document.querySelectorAll(#{selector.to_json}), (element) => element.textContent.trim())")
 
     def visible?(selector) = js("(() => { const e = document.querySelector(#{selector.to_json}); return !!e && e.checkVisibility(); })()")
 
@@ -105,6 +106,22 @@ class TestBrowser
 
   # @return [Page] a new tab that shares cookies and storage with the given one
   def tab_beside(page) = Page.new(@browser.contexts[page.page.context_id].create_page)
+
+  # @return [Array<Hash>] what there is beside pages: workers, too (TargetInfo of the DevTools protocol)
+  def targets = @browser.command("Target.getTargets").fetch("targetInfos")
+
+  # Runs an expression in a worker, and does not wait for what it gives.
+  #
+  # @param target_id [String]
+  # @param expression [String] JavaScript
+  def evaluate_in(target_id, expression) = tell_target(target_id, "Runtime.evaluate", expression: expression)
+
+  # @param method [String] of the DevTools protocol
+  def tell_target(target_id, method, **params)
+    session_id = @browser.command("Target.attachToTarget", targetId: target_id, flatten: false).fetch("sessionId")
+    @browser.command("Target.sendMessageToTarget", sessionId: session_id, message: JSON.generate(id: 1, method: method, params: params))
+    @browser.command("Target.detachFromTarget", sessionId: session_id)
+  end
 
   def quit = @browser.quit
 end

@@ -72,6 +72,14 @@ class Fleet
     end
   end
 
+  # Closes the connections that were opened last.
+  def leave(count)
+    @members.pop(count).each do |member|
+      @selector.deregister(member.socket)
+      member.socket.close
+    end
+  end
+
   def close
     @members.each { |member| member.socket.close }
     @members.clear

@@ -41,7 +41,8 @@ class HttpClient
     def head(deadline)
       fill(deadline) or raise EOFError, "no response, but the end of the connection" until @buffer.include?("\r\n\r\n")
       lines = @buffer.slice!(0, @buffer.index("\r\n\r\n") + 4).split("\r\n")
-      status = lines.shift[%r{\AHTTP/1\.[01] (\d{3})}, 1] or raise "not HTTP/1: #{lines.inspect}"
+      status = lines.first[%r{\AHTTP/1\.[01] (\d{3})}, 1] or raise "not HTTP/1: #{lines.inspect}"
+      lines.shift
       headers = lines.map { |line| line.split(/:[ \t]*/, 2).then { |name, value| [name.downcase, value.dup.force_encoding(Encoding::UTF_8)] } }
       response = Response.new(status: status.to_i, headers: headers)
       @chunked = response["transfer-encoding"].to_s.downcase == "chunked"
@@ -54,17 +55,18 @@ class HttpClient
       length = response["content-length"]&.to_i
       body = +"".b
       while length.nil? || body.bytesize < length
-        part = body_part(deadline) or break
+        part = body_part(deadline, length && length - body.bytesize) or break
         body << part
       end
       body.force_encoding(Encoding::UTF_8)
     end
 
+    # @param most [Integer, nil] what comes behind so many bytes is the next response
     # @return [String, nil] bytes of the body as they come; nil at its end
-    def body_part(deadline)
+    def body_part(deadline, most = nil)
       return chunk(deadline) if @chunked
       return unless !@buffer.empty? || fill(deadline)
-      @buffer.slice!(0, @buffer.bytesize)
+      @buffer.slice!(0, most || @buffer.bytesize)
     end
 
     def close = @io.close

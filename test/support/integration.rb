@@ -6,6 +6,7 @@ require "tmpdir"
 require "uri"
 require_relative "access_tokens"
 require_relative "client_process"
+require_relative "free_port"
 require_relative "http_client"
 require_relative "running_hub"
 
@@ -93,6 +94,6 @@ module Integration
       value
     end
 
-    def free_port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
+    def free_port = FreePort.pick
   end
 end

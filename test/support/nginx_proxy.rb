@@ -6,6 +6,7 @@ require "openssl"
 require "socket"
 require "tmpdir"
 require_relative "availability"
+require_relative "free_port"
 
 # nginx with the configuration that docs/guides/nginx.conf shows, in a folder of its own, on free ports, as the user who
 # runs the tests. Only addresses, names and paths are replaced.
@@ -37,7 +38,7 @@ class NginxProxy
     start
   end
 
-  def self.free_port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
+  def self.free_port = FreePort.pick
 
   def url = "https://#{name}:#{port}/.well-known/mercure"
 

@@ -11,13 +11,35 @@ module PublicInterface
     Hikyaku::Web
     Hikyaku::Web::TokenMaker
     Hikyaku::Publisher
+    Hikyaku::Relay
     Hikyaku::EventSource
     Hikyaku::EventSource::Event
+    Hikyaku::HTTP::Parser
+    Hikyaku::HTTP::Parser::Head
+    Hikyaku::HTTP::Parser::Request
+    Hikyaku::HTTP::Parser::Response
+    Hikyaku::HTTP::Parser::Malformed
     Hikyaku::Config
     Hikyaku::Config::Issuer
+    Hikyaku::Broker::Address
+    Hikyaku::Broker::Server
+    Hikyaku::Broker::Client
+    Hikyaku::Broker::Client::Message
+    Hikyaku::Broker::Client::Receipt
+    Hikyaku::Broker::Client::Pending
+    Hikyaku::Broker::Client::Delivery
+    Hikyaku::Broker::Client::Receiver
+    Hikyaku::Broker::Client::Subscription
     Hikyaku::Server
+    Hikyaku::Doctor
+    Hikyaku::Doctor::Finding
     Hikyaku::CLI
     Hikyaku::TestHelper
+    Hikyaku::Outbox
+    Hikyaku::Presence
+    Hikyaku::Presence::TagHelper
+    Hikyaku::Turbo
+    Hikyaku::Turbo::TestHelper
   ].freeze
 
   # @param name [String] one of the above

@@ -7,27 +7,35 @@ require "open3"
 require "socket"
 require "tempfile"
 require "tmpdir"
+require_relative "free_port"
 
-# The example application as its users start it: a process of its own on a free port of the loopback. Works on a copy, so
+# An example application as its users start it: a process of its own on a free port of the loopback. Works on a copy, so
 # that several can run, and nothing is left in the checkout.
 class RailsServer
   ROOT = File.expand_path("../..", __dir__)
-  EXAMPLE = File.join(ROOT, "examples/rails_live")
+  EXAMPLE = File.join(ROOT, "examples/rails_bookshop")
+  # What whoever tried the example has left there.
+  LEFT_OUT = %w[log storage tmp].freeze
+  # The Rails that the tests run with, and the one that the examples are written for.
+  RAILS = Gem.loaded_specs["railties"].version.segments.first(2).join(".")
+  WRITTEN_FOR = /(?<=load_defaults |Migration\[|Schema\[)[\d.]+/
   PATIENCE = 40
-  private_constant :PATIENCE
+  private_constant :LEFT_OUT, :RAILS, :WRITTEN_FOR, :PATIENCE
 
   # A copy of the example that any number of processes may use.
   class Folder
     attr_reader :path
 
     # @param files [Hash{String => String}] files to add or to replace
-    def initialize(files = {})
+    # @param example [String] the folder that is copied
+    def initialize(files = {}, example: EXAMPLE)
       @path = Dir.mktmpdir("hikyaku-rails")
-      FileUtils.cp_r(Dir[File.join(EXAMPLE, "*")].reject { |name| %w[tmp log].include?(File.basename(name)) }, @path)
+      FileUtils.cp_r(Dir[File.join(example, "*")].reject { |name| LEFT_OUT.include?(File.basename(name)) }, @path)
       files.each do |name, text|
         FileUtils.mkdir_p(File.join(@path, File.dirname(name)))
         File.write(File.join(@path, name), text)
       end
+      Dir["#{@path}/{config/application,db/**/*}.rb"].each { |file| File.write(file, File.read(file).gsub(WRITTEN_FOR, RAILS)) }
     end
 
     # @return [Array(String, Process::Status)] what it printed, and how it ended
@@ -36,7 +44,7 @@ class RailsServer
     end
 
     def env(more = {})
-      {"BUNDLE_GEMFILE" => File.join(ROOT, "Gemfile"), "RAILS_ENV" => "development", "SECRET_KEY_BASE" => "k" * 64, "RUBYOPT" => nil,
+      {"BUNDLE_GEMFILE" => ENV.fetch("BUNDLE_GEMFILE", File.join(ROOT, "Gemfile")), "RAILS_ENV" => "development", "SECRET_KEY_BASE" => "k" * 64, "RUBYOPT" => nil,
        "WEB_CONCURRENCY" => nil, "PORT" => nil, "RAILS_LOG_TO_STDOUT" => nil}.merge(more.transform_keys(&:to_s))
     end
 
@@ -45,14 +53,16 @@ class RailsServer
 
   PUMA = %w[bundle exec puma].freeze
 
-  attr_reader :port
+  attr_reader :port, :pid
 
-  def self.free_port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
+  def self.free_port = FreePort.pick
 
   # @param folder [Folder]
   # @param command [Array<String>] the server without its address
-  def initialize(folder, *command, port: RailsServer.free_port, **env)
+  # @param probe [String] the path of a page that answers when it runs
+  def initialize(folder, *command, port: RailsServer.free_port, probe: "/books.json", **env)
     @folder = folder
+    @probe = probe
     @command = command.empty? ? PUMA : command
     @env = env
     @port = port
@@ -90,7 +100,7 @@ class RailsServer
   private
 
   def answers?
-    get("/books.json").code == "200"
+    get(@probe).code == "200"
   rescue SystemCallError, IOError
     false
   end

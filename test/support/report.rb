@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
 # Writes what one test process did into the file that bin/test names in HIKYAKU_TEST_REPORT, and lists
-# the skipped tests with their reasons, which Minitest itself keeps to its verbose mode.
+# the skipped tests with their reasons, which Minitest itself keeps to its verbose mode. What failed is named again
+# at the very end of bin/test: of a long log, the end is what one sees.
 module Report
   PATH = ENV["HIKYAKU_TEST_REPORT"]
 
@@ -15,7 +16,13 @@ module Report
     private
 
     def write(skipped)
-      File.binwrite(PATH, Marshal.dump({tests: count, failed: failures + errors, skipped: skipped}))
+      File.binwrite(PATH, Marshal.dump({tests: count, failed: failed, skipped: skipped}))
+    end
+
+    def failed
+      results.reject { |result| result.passed? || result.skipped? }.map do |result|
+        "#{result.klass}: #{result.name} (#{result.failure.message.lines.first(3).map(&:strip).join(" ")[0, 300]})"
+      end
     end
 
     def list(skipped)

@@ -4,10 +4,16 @@ require "net/http"
 require "rbconfig"
 require "socket"
 require "tempfile"
+require_relative "awaited_process"
+require_relative "free_port"
 
 # The hub as its users start it: a process of its own, in developer mode unless told otherwise, on a free port of the
 # loopback. It can be killed and started again on the same port.
 class RunningHub
+  include AwaitedProcess
+
+  # As HubServer's.
+  ENGINE = ENV.fetch("HIKYAKU_TEST_ENGINE", "c")
   COMMAND = [RbConfig.ruby, File.expand_path("../../exe/hikyaku", __dir__), "serve"].freeze
   PATIENCE = 30
   private_constant :COMMAND, :PATIENCE
@@ -23,17 +29,19 @@ class RunningHub
   # @param flags [Array<String>] of `hikyaku serve`; the last of a flag counts, so "--no-dev" is possible
   # @param env [Hash{String => String}]
   # @param host [String] where it listens; "" is every address, which developer mode does not allow
-  def initialize(*flags, env: {}, host: "127.0.0.1")
+  # @param spawning [Hash] options of Process.spawn: rlimit_nofile
+  def initialize(*flags, env: {}, host: "127.0.0.1", **spawning)
     @host = host
     @flags = flags
     @env = env
-    @port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
+    @spawning = spawning
+    @port = FreePort.pick
     @log = Tempfile.new("hikyaku-hub")
     start
   end
 
   def start
-    @pid = Process.spawn(@env, *COMMAND, "--dev", "--listen", "#{@host}:#{port}", *@flags, out: @log, err: @log)
+    @pid = Process.spawn(@env, *COMMAND, "--dev", "--engine", ENGINE, "--listen", "#{@host}:#{port}", *@flags, out: @log, err: @log, **@spawning)
     deadline = now + PATIENCE
     until answers?
       give_up if now > deadline || Process.waitpid(@pid, Process::WNOHANG)
@@ -53,20 +61,7 @@ class RunningHub
 
   # @return [Process::Status] of the process that ends by itself, or because it was told to
   # @raise [RuntimeError] it does not end; it was killed
-  def wait(seconds = STOP_PATIENCE)
-    deadline = now + seconds
-    until (status = Process.wait2(@pid, Process::WNOHANG)&.last)
-      if now > deadline
-        Process.kill("KILL", @pid)
-        Process.wait(@pid)
-        @pid = nil
-        raise "the hub did not end in #{seconds} s: #{log}"
-      end
-      sleep 0.01
-    end
-    @pid = nil
-    status
-  end
+  def wait(seconds = STOP_PATIENCE) = await_end("the hub", seconds)
 
   def url = "http://127.0.0.1:#{port}/.well-known/mercure"
 
@@ -103,6 +98,4 @@ class RunningHub
   ensure
     socket&.close
   end
-
-  def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 end

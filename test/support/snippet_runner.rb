@@ -3,6 +3,7 @@
 require "net/http"
 require "socket"
 require "tmpdir"
+require_relative "free_port"
 require_relative "snippets"
 
 # Runs the snippets of one document from top to bottom, as a reader would, in one folder and on ports of its own.
@@ -28,6 +29,7 @@ class SnippetRunner
   def run(snippet)
     case snippet.how
     when "hub" then start_hub(snippet)
+    when "broker" then start_broker(snippet)
     when "config.ru" then start_rack(snippet)
     when "config" then check_config(snippet)
     when "background" then start(snippet, *command(snippet))
@@ -66,17 +68,24 @@ class SnippetRunner
     end
   end
 
-  # Where the command line looks for the hub unless it is told.
-  def environment = {"HIKYAKU_LISTEN" => "127.0.0.1:#{@ports[HUB]}"}
+  # Where the command line looks for the hub and the broker unless it is told.
+  def environment = {"HIKYAKU_LISTEN" => "127.0.0.1:#{@ports[HUB]}", "HIKYAKU_BROKER_SOCKET" => socket}
 
-  # A reader sits in the clone; the test's hub and Rack server are on ports of their own.
+  def socket = File.join(@folder, "broker.sock")
+
+  # A reader sits in the clone; the test's hub and Rack server are on ports of their own, and what is kept is kept elsewhere.
   def localize(code)
-    @ports.reduce(code) { |text, (address, port)| text.gsub(address, "#{address[/[^:]+/]}:#{port}") }
+    @ports.reduce(code.gsub("tmp/hikyaku", File.join(@folder, "storage"))) { |text, (address, port)| text.gsub(address, "#{address[/[^:]+/]}:#{port}") }
   end
 
   def start_hub(snippet)
-    start(snippet, "bash", "-euc", "#{snippet.code.strip} --listen 127.0.0.1:#{@ports[HUB]}")
+    start(snippet, "bash", "-euc", "#{snippet.code.strip} --listen 127.0.0.1:#{@ports[HUB]} --storage #{@folder}/storage")
     await(snippet, "http://127.0.0.1:#{@ports[HUB]}#{PATH}")
+  end
+
+  def start_broker(snippet)
+    start(snippet, "bash", "-euc", localize(snippet.code))
+    within_patience { File.socket?(socket) } || fail!(snippet, "no broker listens", @background.last[:out])
   end
 
   def start_rack(snippet)
@@ -129,7 +138,7 @@ class SnippetRunner
 
   def write(name, text) = File.join(@folder, name).tap { |path| File.write(path, text) }
 
-  def free_port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
+  def free_port = FreePort.pick
 
   def fail!(snippet, what, out = nil)
     raise Failed, "#{snippet.place}: #{what}\n#{snippet.code}#{"printed:\n#{File.read(out)}" if out}"

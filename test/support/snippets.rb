@@ -7,6 +7,7 @@ require_relative "architecture"
 #     <!-- run -->                            it ends, and with success
 #     <!-- run: background, prints "x" -->    it goes on, and prints x before the document ends
 #     <!-- run: hub -->                       it starts the hub that the others talk to
+#     <!-- run: broker -->                    the same for a broker
 #     <!-- run: config.ru -->                 a Rack application whose hub answers
 #     <!-- run: config -->                    settings that `hikyaku serve --config` accepts
 #     <!-- not run: REASON -->                a reader is told nothing that a program could check
@@ -16,11 +17,13 @@ module Snippets
   end
 
   # Languages in which a reader may paste something.
-  LANGUAGES = %w[sh console ruby js html yaml nginx].freeze
+  LANGUAGES = %w[sh console ruby js html css yaml nginx].freeze
 
   BLOCK = /^(?:<!-- (?<comment>[^\n]*?) -->\n)?```(?<language>\w+)\n(?<code>.*?)^```$/m
-  RUN = /\Arun(?:: (?<how>background|hub|config\.ru|config))?(?:, prints "(?<prints>[^"]*)")?\z/
-  private_constant :BLOCK, :RUN
+  RUN = /\Arun(?:: (?<how>background|hub|broker|config\.ru|config))?(?:, prints "(?<prints>[^"]*)")?\z/
+  # The first line of a block that belongs into a file says into which.
+  FILE = %r{\A(?:\#|//|<!--|/\*) (?<path>\S+/\S+\.\w+)}
+  private_constant :BLOCK, :RUN, :FILE
 
   class << self
     # @return [Array<String>] documents whose snippets are run
@@ -38,6 +41,15 @@ module Snippets
         found << snippet(document, text[0...match.begin(:code)].count("\n") + 1, match)
       end
       found
+    end
+
+    # What a guide says to write into an application. Two blocks of the same file are its beginning and its end.
+    #
+    # @param document [String]
+    # @return [Hash{String => String}] texts by path
+    def files(document)
+      of(document).filter_map { |snippet| [$~[:path], snippet.code] if FILE.match(snippet.code) }
+        .group_by(&:first).transform_values { |blocks| blocks.map(&:last).join("\n") }
     end
 
     private

@@ -25,6 +25,11 @@ class SuiteTest < Minitest::Test
     assert_match(/^FAILED: bad /, out)
   end
 
+  test "what failed is named once more at the end" do
+    _, out = run_tests("test(%(breaks)) { flunk %(no moon) }")
+    assert_match(/^FAILED: files .*\n  files: SampleTest: test_breaks \(no moon\)\n\z/, out)
+  end
+
   test "a test process that dies before it has reported fails" do
     refute run_tests("at_exit { exit!(0) }").first
     refute run_tests("Process.kill(:KILL, $$)").first
@@ -51,7 +56,7 @@ class SuiteTest < Minitest::Test
   end
 
   test "a test that hangs is stopped, and it is said which and where" do
-    passed, out = run_tests("test(%(hangs)) { sleep }", limit: 2)
+    passed, out = run_tests("test(%(hangs)) { sleep }", limit: 6)
     refute passed
     assert_match(/still running: SampleTest#test_hangs\n.*sample_test.rb:3:in `sleep'/m, out)
     assert_match(/^files +FAILED .*stopped after 0 minutes/, out)
@@ -74,9 +79,14 @@ class SuiteTest < Minitest::Test
     assert_match(/nothing is neither a file nor a part; the parts are /, error.message)
   end
 
-  test "every test file is in exactly one part" do
-    named = Suite::Selection.new([]).parts.flat_map { |part| part.commands.flatten.grep(/_test\.rb\z/) }
-    assert_equal Dir["test/**/*_test.rb"].sort, named.sort
+  test "every test file is in exactly one part, or in several that differ in the engine, the server or the version of Rails" do
+    named = Suite::Selection.new([]).parts.flat_map do |part|
+      part.commands.flat_map { |command| command.grep(/_test\.rb\z/).map { |file| [file, command.grep(Hash).first] } }
+    end
+    assert_equal Dir["test/**/*_test.rb"].sort, named.map(&:first).uniq.sort
+    assert_equal named.uniq, named
+    repeated = named.map(&:first).tally.select { |_, count| count > 1 }.keys.map { |file| file[%r{\Atest/[^/]+}] }.uniq.sort
+    assert_equal %w[test/integration test/protocol test/rails test/readme_test.rb test/system], repeated
   end
 
   private

@@ -18,7 +18,7 @@ class OriginsTest < Minitest::Test
     headers = origins(APP, "http://localhost:5173").headers(env(APP))
     assert_equal({
       "vary" => "origin", ALLOW => APP, CREDENTIALS => "true",
-      "access-control-expose-headers" => "link, mercure-last-event-id, last-event-id, www-authenticate, retry-after"
+      "access-control-expose-headers" => "link, mercure-last-event-id, last-event-id, www-authenticate, retry-after, hikyaku-stream"
     }, headers)
     assert_equal "http://localhost:5173", origins(APP, "http://localhost:5173").headers(env("http://localhost:5173"))[ALLOW]
   end
@@ -55,7 +55,7 @@ class OriginsTest < Minitest::Test
     assert_equal [204, []], [status, body]
     assert_equal [APP, "true", "origin"], headers.values_at(ALLOW, CREDENTIALS, "vary")
     assert_equal "GET, HEAD, QUERY, POST, DELETE", headers["access-control-allow-methods"]
-    assert_equal %w[authorization cache-control content-type idempotency-key last-event-id], headers["access-control-allow-headers"].split(", ").sort
+    assert_equal %w[authorization cache-control content-type hikyaku-stream idempotency-key last-event-id], headers["access-control-allow-headers"].split(", ").sort
     assert_equal "7200", headers["access-control-max-age"]
     assert_equal ["*", nil], origins("*").preflight(env("https://x.example"))[1].values_at(ALLOW, CREDENTIALS)
   end

@@ -12,17 +12,41 @@ module Suite
   module Parts
     RUBY = RbConfig.ruby
     UNIT_PROCESSES = 2
+    # What takes up to a minute on any machine, most of it waiting: all at once.
+    SOAK = %w[rotation soak timeouts].map { |name| "test/integration/native_#{name}_test.rb" }.freeze
+    # What has its engines or its one engine, whichever the others are tried with.
+    ALONE = %w[engines_alike puma_plugin].map { |name| "test/integration/#{name}_test.rb" }.freeze
+    # What the process on the engine in C is put through with sanitizers, too.
+    SANITIZED = (%w[http limits revocation smoke soak stop].map { |name| "test/integration/native_#{name}_test.rb" } +
+      %w[process total_queue].map { |name| "test/integration/broker_#{name}_test.rb" }).freeze
+
+    # What a browser sees alike with either engine.
+    ONCE = %w[client_firefox client_turbo from_action_cable presence rails_live rails_live_processes ticker_examples turbo_guide]
+      .map { |name| "test/system/#{name}_test.rb" }.freeze
+
+    # What turbo-rails does differently where Action Cable is there too.
+    CABLE = %w[broadcasting commit page refresh test_helper].map { |name| "test/rails/turbo_#{name}_test.rb" }.freeze
+    # The other versions of Rails that this Ruby can run; bin/test-matrix has the rest.
+    RAILS = {"7.1" => "gemfiles/rails_7_1.gemfile"}.freeze
 
     class << self
       # @return [Hash{String => Array<Part>}] parts by name; a name may stand for several processes
       def all
         {
-          "browser" => [tests("browser", "test/system/**/*_test.rb")],
-          "integration" => [tests("integration", "test/integration/**/*_test.rb", "test/readme_test.rb")],
-          # Rails changes Ruby's own classes: not beside other tests.
-          "rails" => [tests("rails", "test/rails/**/*_test.rb")],
+          "browser" => [*over_engines("browser", *(Dir["test/system/**/*_test.rb"] - ONCE)), tests("browser once", *ONCE)],
+          "soak" => [process("soak", SOAK, env: {"MT_CPU" => SOAK.size.to_s})],
+          "integration" => over_engines("integration", *(Dir["test/integration/**/*_test.rb"] - native - ALONE - doctor), "test/readme_test.rb"),
+          "puma" => [process("puma", ALONE)],
+          # Mostly waiting.
+          "doctor" => [process("doctor", doctor, env: {"MT_CPU" => "8"})],
+          "native" => [process("native", native - SOAK)],
+          "sanitized" => [process("sanitized", SANITIZED, env: {"HIKYAKU_TEST_SANITIZED" => "1", "HIKYAKU_TEST_SOAK_SECONDS" => "12"})],
+          "rails" => rails,
+          "javascript" => [tests("javascript", "test/javascript/**/*_test.rb")],
+          "engine" => [engine],
           "unit" => units,
-          "protocol" => [tests("protocol", "test/protocol/**/*_test.rb")],
+          "protocol" => [*over_engines("protocol", "test/protocol/**/*_test.rb"),
+            tests("protocol Puma", "test/protocol/**/*_test.rb", env: {"HIKYAKU_TEST_SERVER" => "puma"})],
           "contract" => [process("contract", contracts)],
           "lint" => [Part.new(name: "lint", commands: [%w[standardrb --no-fix]])],
           "types" => [types],
@@ -32,15 +56,32 @@ module Suite
       end
 
       # @return [Part] a test process over these files
-      def process(name, files, arguments = [])
+      def process(name, files, arguments = [], env: {})
         load_all = "ARGV.shift(ARGV.index(%(--))).each { |file| require File.expand_path(file) }; ARGV.shift"
-        command = [RUBY, "-Itest", "-Ilib", "-e", load_all, "--", *files.sort, "--", *arguments]
+        command = [*([env] unless env.empty?), RUBY, "-Itest", "-Ilib", "-e", load_all, "--", *files.sort, "--", *arguments]
         Part.new(name: name, commands: [command], tests: true)
       end
 
       private
 
-      def tests(name, *patterns) = process(name, Dir[*patterns])
+      # Of a process on the engine in C.
+      def native = Dir["test/integration/native_*_test.rb"]
+
+      # What waits for hubs and bad proxies: it is no question of the engine.
+      def doctor = Dir["test/doctor_test.rb", "test/doctor/**/*_test.rb", "test/integration/thruster_test.rb"]
+
+      def tests(name, *patterns, env: {}) = process(name, Dir[*patterns], env: env)
+
+      # The same tests over the engine in C and over the one in Ruby.
+      def over_engines(name, *patterns)
+        [tests(name, *patterns), tests("#{name} Ruby", *patterns, env: {"HIKYAKU_TEST_ENGINE" => "ruby"})]
+      end
+
+      # Rails changes Ruby's own classes: not beside other tests.
+      def rails
+        others = RAILS.map { |version, gemfile| tests("rails #{version}", "test/rails/**/*_test.rb", env: {"BUNDLE_GEMFILE" => File.expand_path(gemfile)}) }
+        [tests("rails", "test/rails/**/*_test.rb"), *others, process("rails and cable", CABLE, env: {"HIKYAKU_TEST_CABLE" => "1"})]
+      end
 
       def types
         tests("types", "test/types_test.rb").tap { |part| part.commands.unshift(%w[rbs -I sig -r logger -r openssl -r stringio -r uri validate]) }
@@ -51,12 +92,17 @@ module Suite
         tests("docs", "test/documentation_test.rb").tap { |part| part.commands.unshift(yard) }
       end
 
+      # The engine in C: rules that its sources keep, then its tests, without and with sanitizers.
+      def engine
+        tests("engine", "test/engine/**/*_test.rb").tap { |part| part.commands << [RUBY, "test/support/suite/engine.rb"] }
+      end
+
       # What holds for every engine: the files that run a contract of test/contracts over one.
       def contracts = Dir["test/**/*_test.rb"].select { |file| File.read(file).match?(/^require "contracts\//) }
 
       # Every test file that has no part of its own, dealt out by size to processes of about the same length.
       def units
-        own = contracts + Dir["test/{system,integration,protocol,rails}/**/*_test.rb",
+        own = contracts + doctor + Dir["test/{system,integration,protocol,rails,engine,javascript}/**/*_test.rb",
           "test/{architecture,style,readme,types,documentation}_test.rb"]
         shares = Array.new(UNIT_PROCESSES) { [] }
         (Dir["test/**/*_test.rb"] - own).sort_by { |file| -File.size(file) }.each do |file|

@@ -12,7 +12,7 @@ module Suite
     ROW = "%-14<part>s %-8<result>s %7<tests>s %8<skipped>s %9<time>s  %<remark>s"
     STILL = 30 # seconds between signs of life
 
-    Result = Struct.new(:part, :passed, :seconds, :tests, :skipped, :remark, keyword_init: true)
+    Result = Struct.new(:part, :passed, :seconds, :tests, :failed, :skipped, :remark, keyword_init: true)
     private_constant :Result
 
     # @param parts [Array<Part>]
@@ -96,7 +96,7 @@ module Suite
         remark = "no test ran"
       end
       Result.new(part: part, passed: passed, seconds: seconds, tests: report[:tests],
-        skipped: report.fetch(:skipped, []), remark: remark)
+        failed: report.fetch(:failed, []), skipped: report.fetch(:skipped, []), remark: remark)
     end
 
     # A test process says then where it hangs (test/support/report.rb).
@@ -132,6 +132,7 @@ module Suite
       list_skipped
       failed = @results.reject(&:passed).map { |result| result.part.name }
       @out.puts "", (failed.empty? ? "everything passed" : "FAILED: #{failed.join(", ")}") + " (#{seconds(total)})"
+      @results.each { |result| @out.puts result.failed.map { |line| "  #{result.part.name}: #{line}" } }
     end
 
     def list_skipped

@@ -1,0 +1,257 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "digest"
+require "minitest/mock"
+require "socket"
+require "support/fake_cable"
+require_relative "../bench/harness/command"
+require_relative "../bench/link/self_test"
+require_relative "../bench/peers/rails/within"
+
+Bench::Scenario.all # loads them
+
+class BenchActionCableTest < Minitest::Test
+  COMMAND = JSON.generate(command: "subscribe", identifier: JSON.generate(channel: "NewsChannel", topic: "{t}"))
+
+  test "a client of Action Cable subscribes once it is welcomed, and gets what is broadcast to its topic" do
+    cable = FakeCable.new
+    figures = load(cable, cable: COMMAND, subscribers: 4, topics: 2, messages: 3, sync: true)
+
+    assert figures["whole"]
+    assert_equal [4, 6], [figures["subscribers"], figures["delivery"]["delivered"]]
+    assert_equal [%w[0 0 1 1], []], [cable.topics.sort, cable.too_early]
+    upgrade = cable.requests.first
+    assert_match(/^Sec-WebSocket-Protocol: actioncable-v1-json, actioncable-unsupported\r$/, upgrade)
+    frame = 2 + 4 + COMMAND.sub("{t}", "0").bytesize # a command of up to 125 bytes would have this head
+    assert_equal upgrade.bytesize + frame + ((COMMAND.bytesize > 127) ? 2 : 0), figures["connect"]["bytes_out_each"]
+    assert_operator figures["connect"]["bytes_in_each"], :>, 100
+  ensure
+    cable.close
+  end
+
+  test "a client that is not let in is counted, and said" do
+    cable = FakeCable.new(refuse: true)
+    figures = nil
+    _out, err = capture_io { figures = load(cable, cable: COMMAND, subscribers: 2, messages: 1) }
+
+    assert_equal [0, 2, false], [*figures.values_at("subscribers", "dead"), figures["whole"]]
+    assert_match(/subscriber refused: HTTP\/1.1 101/, err.b)
+  ensure
+    cable.close
+  end
+
+  test "clients of Action Cable publish over their own WebSockets, in turn, in masked frames of any length" do
+    [[60, 0], [300, 0], [60_000, 6_000]].each do |size, more|
+      cable = FakeCable.new
+      figures = load(cable, cable: COMMAND, speak: true, subscribers: 3, messages: 6, sync: true, together: 3, size: size,
+        publish_prefix: %({"command":"message","more":"#{"m" * more}","text":"), publish_suffix: %("}))
+
+      assert figures["whole"], size
+      assert_equal [6, 18], [figures["publish"]["accepted"], figures["delivery"]["delivered"]]
+      assert_equal [[size] * 6, [2, 2, 2]], [cable.spoken.map { |_, text| text.bytesize }, cable.spoken.map(&:first).tally.values]
+    ensure
+      cable.close
+    end
+  end
+
+  test "of those that leave together the next leave when all have the last" do
+    cable = FakeCable.new
+    load(cable, cable: COMMAND, subscribers: 2, messages: 9, publishers: 3, sync: true, together: 3)
+
+    waves = cable.published.map { |text| text[18, 8].to_i(16) }.each_slice(3).map(&:sort)
+    assert_equal [[0, 1, 2], [3, 4, 5], [6, 7, 8]], waves
+  ensure
+    cable.close
+  end
+
+  test "readers may subscribe with a form, and what is published may go elsewhere" do
+    asked = Queue.new
+    streams = serve { |request, socket| (asked << request) && socket.write("HTTP/1.1 200 OK\r\n\r\n") }
+    doors = serve { |request, socket| (asked << request) && socket.write("HTTP/1.1 204 No Content\r\n\r\n") }
+    capture_io do # nothing is delivered, which it says
+      Bench::Load.run(port: streams, publish_port: doors, subscribers: 1, messages: 1, settle: 20, timeout: 1, subscribe_path: "/r{n}/poll",
+        subscribe_body: "/{t}=-1", publish_path: "/{t}", publish_suffix: "&end={t}")
+    end
+
+    first, second = Array.new(2) { asked.pop(true) }
+    form = "Content-Type: application/x-www-form-urlencoded\\r\\nContent-Length: 5\\r\\n"
+    assert_match(%r{\APOST /r0/poll HTTP/1.1\r\nHost: 127.0.0.1:#{streams}\r\n#{form}.*\r\n/0=-1\z}m, first)
+    assert_match(%r{\APOST /0 HTTP/1.1\r\nHost: 127.0.0.1:#{doors}\r\n.*@x+&end=0\z}m, second)
+  end
+
+  test "options that contradict each other get one line" do
+    {%w[--speak] => /--speak goes with --cable/, %w[--cable x --stalled 1] => /--cable does not go with/, %w[--together 0] => /--together starts at 1/,
+     %w[--host nowhere] => /nowhere is no IPv4 address/}.each do |flags, complaint|
+      _out, err, status = Open3.capture3(Bench::Build.program("load"), "--port", "1", *flags)
+      assert_equal [2, 1], [status.exitstatus, err.lines.size]
+      assert_match complaint, err
+    end
+  end
+
+  test "the CPU of processes is looked at while they work" do
+    busy = Process.spawn(RbConfig.ruby, "--disable-gems", "-e", "loop {}")
+    idle = Process.spawn(RbConfig.ruby, "--disable-gems", "-e", "sleep")
+    used, highest, none = Bench::CpuMeter.run([busy]) do |meter|
+      from = meter.look
+      Thread.pass until meter.used(from, meter.look) > 0.02
+      to = meter.look
+      other = Bench::CpuMeter.new([idle])
+      [meter.used(from, to), meter.highest(from, to), other.highest(other.look, other.look)]
+    end
+
+    assert_operator used, :>, 0.02
+    assert_operator highest, :>, 0
+    assert_operator none, :<, 1
+  ensure
+    [busy, idle].each { |pid| Process.kill("KILL", pid) && Process.wait(pid) }
+  end
+
+  # In the tests' own bundle: that of bench/peers is installed by bin/bench alone.
+  %w[cable-async rails-ruby rails-c].each do |name|
+    test "one publishes to #{name} through each of its doors" do
+      entrant = Bench::Entrants.fetch(name)
+      with_own_gems do
+        entrant.run do |server|
+          entrant.doors.each do |door|
+            figures = entrant.stage(server, door: door).load(subscribers: 6, topics: 2, messages: 4, publishers: 2, sync: true, settle: 50)
+            assert figures["whole"], door
+            assert_equal 12, figures["delivery"]["delivered"]
+          end
+        end
+      end
+    end
+  end
+
+  test "Action Cable over Redis is one program and one Redis, which are measured together" do
+    with_own_gems do
+      command, environment = Bench::Entrants.fetch("redis").stub(:find, "redis-server") do
+        Bench::Entrants.fetch("cable-redis").command(4711, "FOLDER", {host: "127.0.0.1"})
+      end
+      _sh, script, redis, *puma = command
+      assert_match(/with_redis\.sh\z/, script)
+      assert_match(/redis-server --port \d+ --bind 127\.0\.0\.1 .*--save '' /, redis)
+      assert_match(/config\.ru\z/, puma.last)
+      assert_match(%r{\Aredis://127\.0\.0\.1:\d+\z}, environment["BENCH_REDIS"])
+    end
+  end
+
+  test "a thread within a process publishes what it is told, on one connection after the other" do
+    published = Queue.new
+    port = Within.open("127.0.0.1") { |topic, text| published << [topic, text] }
+    TCPSocket.open("127.0.0.1", port) do |socket|
+      2.times do |number|
+        body = "topic=#{number}&data=a&b=c"
+        socket.write("POST / HTTP/1.1\r\nContent-Length: #{body.bytesize}\r\n\r\n#{body}")
+        assert_equal Within::ANSWER, socket.gets("\r\n\r\n")
+      end
+    end
+
+    assert_equal [["0", "a&b=c"], ["1", "a&b=c"]], Array.new(2) { published.pop }
+  end
+
+  test "the lock files of the benchmarks name no registry but the public ones" do
+    remotes = File.read("#{Bench::PeerGems::GEMFILE}.lock").scan(/^  remote: (.+)$/).flatten
+    assert_equal ["../..", "https://rubygems.org/"], remotes.sort
+    assert_empty File.read(Bench::Node::LOCK).scan(/"resolved": "([^"]+)"/).flatten.grep_v(%r{\Ahttps://registry\.npmjs\.org/})
+  end
+
+  test "fronts are configured for their addresses and folders" do
+    Bench::Front::ALL.each_value do |front|
+      values = {"address" => "10.0.0.1", "port" => 4711, "server" => "10.0.0.1:80"}
+      text = Dir.mktmpdir { |folder| front.new.send(:configuration, folder, values) }
+
+      refute_match(/{{|}}/, text)
+      assert_match(/10\.0\.0\.1:80/, text)
+      assert_match(/4711/, text)
+    end
+  end
+
+  # Whoever can have no link is told so.
+  test "what goes over a shaped link takes its time, is counted, and is lost as often as was set" do
+    why = Bench::ShapedLink.obstacle
+    next assert_match(/root|ip|tun/, why) if why
+    link = Bench::ShapedLink.new(up: 2_000_000, delay: 20, loss: 0.1, seed: 3)
+    figures = over(link) { probe(link, 400, 500) }
+
+    arrived = figures["delay_ms"]["count"]
+    counts = link.counts["up"]
+    assert_equal counts["packets"], counts.values_at("dropped", "lost", "delivered").sum
+    assert_in_delta counts["delivered"], arrived, 20 # the networks say a few words of their own
+    assert_in_delta 0.1, counts["lost"].fdiv(counts["packets"]), 0.06
+    assert_operator figures["delay_ms"]["min"], :>=, 20
+    assert_operator figures["bytes"] * 8 / figures["seconds"], :<, 2_000_000 * 1.02
+    refute_match(/hks[ls]#{Process.pid}/, `ip netns list`)
+  end
+
+  test "a shaped link drops what its queue cannot hold" do
+    next assert_match(/root|ip|tun/, Bench::ShapedLink.obstacle) if Bench::ShapedLink.obstacle
+    link = Bench::ShapedLink.new(up: 100_000, queue: 3_000)
+    over(link) { probe(link, 20, 1_000) }
+
+    assert_operator link.counts["up"]["dropped"], :>=, 20 - 3 - 2 # three fit, and one or two leave meanwhile
+    assert_equal 0, link.counts["up"]["lost"]
+  end
+
+  test "a link that cannot be is told in a line" do
+    _out, err, status = Open3.capture3(Bench::Build.program("shaper"), "--left", "a", "--right", "b", "--loss", "2")
+    assert_equal ["shaper: --loss is 0 to 1 (see shaper --help)\n", 2], [err, status.exitstatus]
+    check = Bench::LinkSelfTest::Check.new(link: "x", what: "y", set: 10, measured: 12, tolerance: 1)
+    assert_equal [false, "**off**"], [check.passed?, check.row.last]
+    check.tolerance = 2
+    assert check.passed?
+  end
+
+  test "the conclusion says what the figures say, whichever way round, and nothing where there are none" do
+    assert_nil Bench::Suite::ACTION_CABLE.conclude({})
+    [[60.0, 4.0, "15.0 times less"], [4.0, 8.0, "2.0 times more"], [4.0, 4.1, "no difference"]].each do |cable, mounted, words|
+      assert_includes conclude(cable, mounted), words
+    end
+    assert_match(/a delivery is no cheaper/, conclude(4.0, 8.0))
+    refute_match(/no cheaper/, conclude(60.0, 4.0))
+    assert_includes conclude(60.0, 4.0), "**A delivery** to each of 1000 clients costs the server 60 µs of CPU with Action Cable, 4 µs with Hikyaku"
+  end
+
+  private
+
+  def conclude(cable, mounted)
+    scenario = Bench::ActionCableCost.new
+    runs = {"cable-async" => cable, "rails-c" => mounted}.map do |name, value|
+      figures = {"whole" => true, "delivery" => {"cpu_us_each" => value}}
+      Bench::Run.new(cell: Bench::Cell.new("action", name, 1_000), round: 0, figures: figures)
+    end
+    Bench::Suite::ACTION_CABLE.conclude({scenario => Bench::Results.new(runs)})
+  end
+
+  def over(link)
+    link.open
+    yield
+  ensure
+    link.close
+  end
+
+  # All at once.
+  def probe(link, count, size) = Bench::LinkSelfTest.new.send(:sent, link.load, link.broker, link.host, count, size, 0)
+
+  def load(cable, **options) = Bench::Load.run(port: cable.port, settle: 20, timeout: 10, **options)
+
+  def with_own_gems(&block)
+    command = ->(program) { [RbConfig.ruby, Gem.bin_path(program, program)] }
+    Bench::PeerGems.stub(:environment, {}) { Bench::PeerGems.stub(:command, command, &block) }
+  end
+
+  # A server in this process that reads requests, each with its body, and leaves the connection open.
+  def serve
+    listener = TCPServer.new("127.0.0.1", 0)
+    Thread.new do
+      loop do
+        Thread.new(listener.accept) do |socket|
+          while (head = socket.gets("\r\n\r\n"))
+            yield head + socket.read(head[/content-length: (\d+)/i, 1].to_i), socket
+          end
+        end
+      end
+    end
+    listener.addr[1]
+  end
+end

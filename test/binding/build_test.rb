@@ -1,0 +1,91 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "fileutils"
+require "open3"
+require "rbconfig"
+require "tmpdir"
+
+# What happens where the engine in C cannot be compiled, and what the compiled file shows of itself.
+class BuildTest < Minitest::Test
+  ROOT = File.expand_path("../..", __dir__)
+  EXTCONF = File.join(ROOT, "ext/hikyaku/extconf.rb")
+  # Without what Bundler has put there.
+  CLEAN = {"RUBYOPT" => nil, "RUBYLIB" => nil, "MAKEFLAGS" => nil}.freeze
+
+  def setup = @folder = Dir.mktmpdir("hikyaku-build")
+
+  def teardown = FileUtils.remove_entry(@folder)
+
+  def run_there(*command, **env) = Open3.capture2e(CLEAN.merge(env.transform_keys(&:to_s)), *command, chdir: @folder)
+
+  # What `gem install` runs after extconf.rb.
+  def make
+    skip_unless_available("make")
+    %w[clean all install].each do |target|
+      output, status = run_there("make", target)
+      assert status.success?, output
+    end
+    assert_empty Dir[File.join(@folder, "**/*.so")]
+  end
+
+  test "with no compiler nothing is compiled, and the gem is installed all the same" do
+    output, status = run_there(RbConfig.ruby, EXTCONF, PATH: @folder)
+    assert status.success?, output
+    assert_match(/native engine is not compiled, because there is no C compiler that works; without it, use the one in Ruby: --engine ruby/, output)
+    make
+  end
+
+  test "another Ruby than CRuby compiles nothing" do
+    output, status = run_there(RbConfig.ruby, "-e", "Object.__send__(:remove_const, :RUBY_ENGINE); RUBY_ENGINE = 'jruby'; load #{EXTCONF.inspect}")
+    assert status.success?, output
+    assert_match(/it is for CRuby, not for jruby/, output)
+    make
+  end
+
+  test "a system without epoll compiles nothing" do
+    script = "require 'mkmf'; def have_header(name, *) = name != 'sys/epoll.h'; load #{EXTCONF.inspect}"
+    output, status = run_there(RbConfig.ruby, "-e", script)
+    assert status.success?, output
+    assert_match(%r{this system has no sys/epoll.h; it is for Linux}, output)
+    make
+  end
+
+  test "whoever asks for an engine that was not compiled is told what to do" do
+    lib = File.join(ROOT, "lib")
+    FileUtils.cp_r(File.join(lib, "hikyaku"), @folder)
+    FileUtils.rm(File.join(@folder, "hikyaku/native.so"))
+    script = "begin; require 'hikyaku/hub/native_engine'; rescue Hikyaku::Error => error; puts error.class, error.message; end"
+    paths = [@folder] + $LOAD_PATH.reject { |path| File.exist?(File.join(path, "hikyaku/native.so")) }
+    output, = run_there(RbConfig.ruby, *paths.map { |path| "-I#{path}" }, "-e", script)
+    name, message = output.lines(chomp: true)
+    assert_equal "Hikyaku::NativeUnavailable", name
+    assert_match(/\Athe native engine is not there .*: use the one in Ruby \(--engine ruby\), or install a C compiler/, message)
+  end
+
+  test "the binding compiles without a warning" do
+    compilers = %w[gcc clang].filter_map { |name| Availability.path_of(name) }
+    skip "there is neither gcc nor clang" if compilers.empty?
+    headers = RbConfig::CONFIG.values_at("rubyhdrdir", "rubyarchhdrdir").flat_map { |folder| ["-isystem", folder] }
+    strict = %w[-Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Werror -Wno-unused-parameter]
+    compilers.each do |compiler|
+      output, status = run_there(compiler, "-fsyntax-only", "-std=gnu11", "-D_GNU_SOURCE", "-O1", *strict, *headers, "-I#{ROOT}/ext/hikyaku/engine",
+        *Dir[File.join(ROOT, "ext/hikyaku/binding/*.c")])
+      assert status.success?, output
+    end
+  end
+
+  test "the compiled file exports nothing but what loads it" do
+    nm, = skip_unless_available("nm")
+    names, = Open3.capture2(nm, "-D", "--defined-only", File.join(ROOT, "lib/hikyaku/native.so"))
+    assert_equal ["Init_native"], names.lines.map { |line| line.split.last }.grep_v(/\A_(init|fini)\z/)
+  end
+
+  test "every source and header is in the gem, and nothing that was compiled" do
+    files = Dir.chdir(ROOT) { Gem::Specification.load("hikyaku.gemspec").files }
+    sources = Dir[File.join(ROOT, "ext/hikyaku/**/*.{c,h}")].map { |file| file.delete_prefix("#{ROOT}/") }
+    assert_empty sources - files
+    assert_empty files.grep(/\.(so|o)\z/)
+    assert_includes files, "ext/hikyaku/extconf.rb"
+  end
+end

@@ -1,0 +1,100 @@
+# frozen_string_literal: true
+
+# Who comes back, and from where the stream begins.
+EngineContract.tests do
+  test "a reader that comes back gets what it missed, once, in order (draft-08, Reconnection)" do
+    publish("/a", "before")
+    seen = publish("/a", "seen")
+    publish("/b", "other")
+    publish("/a", "missed 1")
+    publish("/a", "missed 2")
+    reader = subscribe(exact("/a"), last_event_id: seen)
+    publish("/a", "live")
+    assert_equal seen, reader.last_event_id
+    assert_equal ["missed 1", "missed 2", "live"], received(reader)
+  end
+
+  test "with another key, ids are others, and those made before are unknown; what is retained is there" do
+    ids = [publish("/a", "1"), publish("/a", "2")]
+    @engine.rekey
+    ids << publish("/a", "3")
+    assert_equal 3, ids.uniq.size
+    ids.first(2).each { |id| assert_equal "earliest", subscribe(exact("/a"), last_event_id: id).last_event_id }
+    reader = subscribe(exact("/a"), last_event_id: ids.last)
+    assert_equal ids.last, reader.last_event_id
+    publish("/a", "4")
+    assert_equal ["4"], received(reader)
+    assert_equal %w[1 2 3 4], received(subscribe(exact("/a"), last_event_id: "earliest"))
+  end
+
+  test "earliest gives everything that is retained, and only for the matchers" do
+    publish("/a", "1")
+    publish("/b", "2")
+    publish("/a", "3")
+    reader = subscribe(exact("/a"), last_event_id: "earliest")
+    assert_equal "earliest", reader.last_event_id
+    assert_equal %w[1 3], received(reader)
+  end
+
+  test "an unknown id is answered with earliest, told in-band, and everything retained follows" do
+    publish("/a", "1")
+    reader = subscribe(exact("/a"), last_event_id: "urn:never")
+    assert_equal "earliest", reader.last_event_id
+    drain
+    gap, *rest = reader.connection.events
+    assert_equal "mercure", gap[1]
+    assert_equal({"type" => "gap", "reason" => "unknown", "last_event_id" => "urn:never"}, JSON.parse(gap[2]))
+    assert_equal ["1"], rest.map(&:last)
+  end
+
+  test "the id of a gap event is a cursor like any other" do
+    reader = subscribe(exact("/a"), last_event_id: "urn:never")
+    drain
+    id = reader.connection.ids.first
+    publish("/a", "1")
+    again = subscribe(exact("/a"), last_event_id: id)
+    assert_equal id, again.last_event_id
+    assert_equal ["1"], received(again)
+  end
+
+  test "an id of another log is unknown" do
+    other = make_engine
+    update = Hikyaku::Hub::Update.new(topics: "/a", data: "x")
+    foreign = other.publish(update, topics: [@topics["/a"]], now: @now)
+    publish("/a")
+    assert_equal "earliest", subscribe(exact("/a"), last_event_id: foreign).last_event_id
+  end
+
+  test "a reused id stands for its first event; the later one is replayed (draft-08, Reconnection)" do
+    publish("/a", "1", id: "same")
+    publish("/a", "2")
+    publish("/a", "3", id: "same")
+    assert_equal %w[2 3], received(subscribe(exact("/a"), last_event_id: "same"))
+  end
+
+  test "without a cursor a reader gets only what comes after it" do
+    publish("/a", "before")
+    reader = subscribe(exact("/a"))
+    assert_nil reader.last_event_id
+    publish("/a", "after")
+    assert_equal ["after"], received(reader)
+  end
+
+  test "an empty cursor is answered with where the stream begins, without telling of private events" do
+    assert_equal "earliest", subscribe(exact("/a"), last_event_id: "").last_event_id
+    id = publish("/a", "public")
+    assert_equal id, subscribe(exact("/a"), last_event_id: "").last_event_id
+    secret = publish("/a", "secret", private: true, id: "urn:secret")
+    answer = subscribe(exact("/a"), last_event_id: "").last_event_id
+    refute_equal secret, answer
+    publish("/a", "next")
+    assert_equal ["next"], received(subscribe(exact("/a"), last_event_id: answer))
+  end
+
+  test "replay is authorised by the grant of now (draft-08, Authorization on Event Replay)" do
+    publish("/a", "secret", private: true)
+    publish("/a", "public")
+    assert_equal ["public"], received(subscribe(exact("/a"), last_event_id: "earliest"))
+    assert_equal %w[secret public], received(subscribe(exact("/a"), last_event_id: "earliest", reads: ["/a"]))
+  end
+end

@@ -1,0 +1,29 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "hikyaku/server/dated"
+
+class DatedTest < Minitest::Test
+  Dated = Hikyaku::Server::Dated
+
+  def ask(headers) = Dated.new(->(_env) { [200, headers.freeze, ["x"]] }).call({})
+
+  test "an answer says when it was given" do
+    before = Time.now.to_i
+    status, headers, body = ask({"content-type" => "text/plain"})
+    assert_equal [200, "text/plain", ["x"]], [status, headers["content-type"], body]
+    assert_match(/\A\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT\z/, headers["date"])
+    assert_includes before..Time.now.to_i, Time.httpdate(headers["date"]).to_i
+  end
+
+  test "what the application says of it stays" do
+    assert_equal({"date" => "yesterday"}, ask({"date" => "yesterday"})[1])
+  end
+
+  test "another second has another date" do
+    first = Dated.now
+    assert_equal first, Dated.now if Time.now.httpdate == first
+    sleep 1.01
+    refute_equal first, Dated.now
+  end
+end

@@ -1,0 +1,136 @@
+# frozen_string_literal: true
+
+require "json"
+require "rack"
+require "time"
+require "uri"
+require_relative "access_tokens"
+require_relative "hub_server"
+
+# A site with pages that follow streams by hikyaku.js, a door for them, and a hub: all of one origin, over HTTP/1.1, as it is on a
+# developer's machine. Its policy forbids whatever is inline.
+#
+#     site = ClientSite.new
+#     page.visit(site.page("/room", cursor: site.newest))
+#     site.publish("/room", "hello")
+class ClientSite
+  CLIENT = File.expand_path("../../app/assets/javascripts/hikyaku.js", __dir__)
+  SCRIPT = File.expand_path("client_page.js", __dir__)
+  TURBO = File.join(Gem::Specification.find_by_name("turbo-rails").gem_dir, "app/assets/javascripts/turbo.js")
+  TOPIC = "/streams/"
+  POLICY = "default-src 'none'; script-src 'self'; worker-src 'self'; connect-src 'self' http://127.0.0.1:*; base-uri 'none'; form-action 'none'"
+  private_constant :CLIENT, :SCRIPT, :TURBO, :TOPIC, :POLICY
+
+  # @return [Hash{String => String}] names of streams, and why they are refused
+  attr_reader :refused
+  # @return [Integer] how long tokens live
+  attr_accessor :token_seconds
+  # @return [String] whose they are
+  attr_accessor :subject
+  # @return [String, nil] the hub of the tokens, where it isn't the site's own
+  attr_accessor :hub_url
+  # @return [String] the header of pages
+  attr_accessor :policy
+  # @return [Integer, nil] what the door answers in place of a token
+  attr_accessor :door_status
+
+  # @param settings [Hash] see HubServer
+  def initialize(**settings)
+    @refused = {}
+    @token_seconds = 600
+    @subject = "somebody"
+    @policy = POLICY
+    @lock = Mutex.new
+    @petitions = []
+    @items = []
+    @server = HubServer.new(wrap: ->(web) { site(web) }, **settings)
+  end
+
+  def stop = @server.stop
+
+  def origin = "http://127.0.0.1:#{@server.port}"
+
+  def hub = @server.hub
+
+  # @return [Integer] streams that the hub has now
+  def streams = hub.stats[:subscribers]
+
+  # @return [Array<Array<String>>] the names of each request to the door
+  def petitions = @lock.synchronize { @petitions.dup }
+
+  # @return [String] the newest event, at which a page is rendered
+  def newest = hub.last_event_id || "earliest"
+
+  # @return [String] the id of the event
+  def publish(stream, data) = hub.publish(Hikyaku::Hub::Update.new(topics: [topic(stream)], data: data, type: topic(stream), private: true))
+
+  # Stores an item, which pages with Turbo are rendered with from now on, and tells those that are open.
+  def add(stream, item)
+    @lock.synchronize do
+      @items << item
+      publish(stream, %(<turbo-stream action="append" target="list"><template><li>#{item}</li></template></turbo-stream>))
+    end
+  end
+
+  def topic(stream) = "#{TOPIC}#{stream}"
+
+  # @param streams [Array<String>]
+  # @param cursor [String, nil] `newest` when the page is rendered unless given
+  # @param more [Hash] turbo: "1" for a page with Turbo, whose list has what was published up to the cursor
+  # @param without [Array<String>] what the browser is not to have: "SharedWorker", "locks"
+  # @return [String] the URL of a page that follows streams
+  def page(*streams, cursor: nil, without: [], path: "/page", **more)
+    "#{origin}#{path}?#{URI.encode_www_form(streams.map { |name| ["stream", name] } + without.map { |name| ["without", name] } + {cursor: cursor, **more}.compact.to_a)}"
+  end
+
+  private
+
+  def site(web)
+    lambda do |env|
+      next web.call(env) if web.serves?(env["PATH_INFO"])
+      request = Rack::Request.new(env)
+      case request.path_info
+      when "/hikyaku.js" then file(CLIENT)
+      when "/page.js" then file(SCRIPT)
+      when "/turbo.js" then file(TURBO)
+      when "/hikyaku/streams" then door(request)
+      when "/favicon.ico" then [204, {}, []]
+      else html(request)
+      end
+    end
+  end
+
+  def file(path) = [200, {"content-type" => "text/javascript", "cache-control" => "max-age=60"}, [File.read(path)]]
+
+  def html(request)
+    query = Rack::Utils.parse_query(request.query_string)
+    cursor, list = @lock.synchronize { [query["cursor"] || newest, (@items.dup if query["turbo"])] }
+    sleep query["late"].to_f if query["late"]
+    elements = Array(query["stream"]).map do |name|
+      %(<hikyaku-stream-source signed-stream-name="signed:#{Rack::Utils.escape_html(name)}:#{rand(1_000_000)}" cursor="#{cursor}"></hikyaku-stream-source>)
+    end
+    body = <<~HTML
+      <!doctype html><html data-without="#{Array(query["without"]).join(" ")}"><head><meta charset="utf-8"><title>page</title>
+      #{%(<meta name="turbo-refresh-method" content="#{query["refresh"]}">) if query["refresh"]}
+      #{%(<script type="module" src="/turbo.js"></script>) if query["turbo"]}
+      <script type="module" src="/page.js"></script></head><body>#{elements.join}<ul id="list">#{list&.map { |item| "<li>#{item}</li>" }&.join}</ul><a href="/other">other</a></body></html>
+    HTML
+    [200, {"content-type" => "text/html; charset=utf-8", "content-security-policy" => policy, "cache-control" => "no-cache"}, [body]]
+  end
+
+  def door(request)
+    return [door_status, {}, []] if door_status
+    names = JSON.parse(request.body.read).fetch("names")
+    @lock.synchronize { @petitions << names }
+    refused, granted = names.partition { |name| @refused.key?(name.split(":")[1]) }
+    topics = granted.to_h { |name| [name, topic(name.split(":")[1])] }
+    now = Time.now
+    answer = {hub: hub_url || hub.hub_path, token: token(topics.values.uniq, now), expires_at: now.to_i + token_seconds, topics: topics,
+              refused: refused.to_h { |name| [name, @refused[name.split(":")[1]]] }}
+    [200, {"content-type" => "application/json", "cache-control" => "no-store", "date" => now.httpdate}, [JSON.generate(answer)]]
+  end
+
+  def token(topics, now)
+    AccessTokens.token(:subscriber, *topics, sub: subject, iat: now.to_i, exp: now.to_i + token_seconds) unless topics.empty?
+  end
+end
