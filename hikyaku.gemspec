@@ -13,7 +13,10 @@ Gem::Specification.new do |spec|
   spec.required_ruby_version = ">= 3.1"
   spec.metadata = {"rubygems_mfa_required" => "true"}
 
-  spec.files = Dir["lib/**/*", "exe/*", "sig/**/*", "*.md", "LICENSE", "docs/**/*.{md,conf}"].select { |f| File.file?(f) }
+  spec.files = Dir["lib/**/*", "app/**/*", "config/**/*", "exe/*", "sig/**/*", "*.md", "LICENSE", "docs/**/*.{md,conf}",
+    "ext/hikyaku/{extconf.rb,depend}", "ext/hikyaku/{engine,binding}/*.{c,h}"].select { |f| File.file?(f) } - ["lib/hikyaku/native.so"]
+  # Where it cannot be compiled, the gem is installed without.
+  spec.extensions = ["ext/hikyaku/extconf.rb"]
   spec.bindir = "exe"
   spec.executables = ["hikyaku"]
   spec.require_paths = ["lib"]
