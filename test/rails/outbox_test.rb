@@ -9,6 +9,7 @@ class OutboxTest < Minitest::Test
   Sale = OutboxDatabase::Sale
   Refused = Hikyaku::Publisher::Refused
   Unreachable = Hikyaku::Publisher::Unreachable
+  MANY = 20_000 # rows: many times what a courier takes at once
   OutboxDatabase.migrate
 
   def setup
@@ -274,9 +275,9 @@ class OutboxTest < Minitest::Test
     assert_match(/\A\d+ \/child\n\z/, reader.gets)
   end
 
-  test "100,000 rows are published in order, each once" do
+  test "many rows are published in order, each once" do
     box = outbox
-    quietly { store("one", 100_000) }
+    quietly { store("one", MANY) }
     count = 0
     in_order = true
     @answer = lambda do |topic|
@@ -285,7 +286,7 @@ class OutboxTest < Minitest::Test
     end
     quietly { drain(box) }
     assert in_order
-    assert_equal 100_000, count
+    assert_equal MANY, count
     assert_equal 0, box.stats.waiting
   end
 
