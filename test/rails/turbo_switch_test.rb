@@ -83,10 +83,15 @@ class TurboSwitchTest < Minitest::Test
   test "an application without sessions gives tokens too" do
     assert_prints <<~TEXT, does: <<~RUBY, requires: %w[action_view/railtie turbo-rails], says: "config.hikyaku.turbo = true; config.api_only = true; config.hikyaku.turbo_path = '/live'", controller: "ActionController::API"
       200 anonymous
+      the same
       404
     TEXT
-      answer = ask("POST", "/live", input: JSON.generate(names: [Turbo::StreamsChannel.signed_stream_name("x")]), "CONTENT_TYPE" => "application/json")
-      puts [answer.status, JWT.decode(JSON.parse(answer.body)["token"], nil, false).first["sub"][/[a-z]+/]].join(" ")
+      asking = {input: JSON.generate(names: [Turbo::StreamsChannel.signed_stream_name("x")]), "CONTENT_TYPE" => "application/json"}
+      answer = ask("POST", "/live", **asking)
+      again = ask("POST", "/live", "HTTP_COOKIE" => answer["set-cookie"][/[^;]+/], **asking)
+      first, second = [answer, again].map { |each| JWT.decode(JSON.parse(each.body)["token"], nil, false).first["sub"] }
+      puts [answer.status, first[/[a-z]+/]].join(" ")
+      puts((first == second) ? "the same" : "another")
       puts (knock("x") rescue 404).then { |status| status.is_a?(Integer) ? status : status.status }
     RUBY
   end

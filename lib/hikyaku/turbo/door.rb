@@ -30,7 +30,8 @@ module Hikyaku
     # Whose token it is, `hikyaku_subject` of ApplicationController says; what `hikyaku_payload` says, if there is such a method,
     # everybody may see who may see the hub's subscriptions.
     #
-    # The session is read and never written: an answer that comes late takes nothing back that another has put there.
+    # The session is read and never written: an answer that comes late takes nothing back that another has put there. A visitor
+    # without one is known again by a cookie of the door's own (Keepsake).
     #
     # @api private
     class Door
@@ -48,8 +49,10 @@ module Hikyaku
         request = ActionDispatch::Request.new(env)
         names = Petition.new(request, limit: most_names).names
         request.session_options&.[]=(:skip, true)
+        visitor = Visitor.new(request)
+        document = answer(names, visitor)
         # Clocks of browsers are often wrong: from this one they count.
-        [200, HEADERS.merge("date" => Time.now.httpdate), [JSON.generate(answer(names, Visitor.new(request)))]]
+        [200, HEADERS.merge("date" => Time.now.httpdate, **visitor.headers), [JSON.generate(document)]]
       rescue Web::Problem => problem
         problem.response
       end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "openssl"
+require_relative "keepsake"
 
 module Hikyaku
   module Turbo
@@ -26,11 +27,11 @@ module Hikyaku
           !!answer
         end
 
-        # Whose token it is: what the application calls the user, else the session. By it Hikyaku.disconnect finds the streams,
-        # and a stream takes a new token only of the same.
+        # Whose token it is: what the application calls the user, else the session, else somebody whom the door knows again. By it
+        # Hikyaku.disconnect finds the streams, and a stream takes a new token only of the same.
         #
         # @return [String]
-        def subject = @subject ||= asked(:hikyaku_subject)&.to_s.presence || of_session || "anonymous:#{SecureRandom.urlsafe_base64(16)}"
+        def subject = @subject ||= asked(:hikyaku_subject)&.to_s.presence || of_session || (@keepsake = Keepsake.new(@request)).subject
 
         # @return [String] the hub's URL
         # @raise [ConfigError] it is not known
@@ -43,8 +44,11 @@ module Hikyaku
         def token(topics, expires_in:, seen: false)
           payload = asked(:hikyaku_payload)
           payload = {"id" => subject}.merge(payload.to_h.transform_keys(&:to_s).compact) if seen
-          controller.hikyaku_token(subscribe: topics, subject: subject, expires_in: expires_in, payload: payload)
+          controller.hikyaku_token(subscribe: topics, subject: subject, expires_in: expires_in, payload: payload).tap { @good_for = expires_in }
         end
+
+        # @return [Hash{String => String}] fields of the answer, by which whoever got a token as nobody in particular is known again
+        def headers = (@keepsake && @good_for) ? {"set-cookie" => @keepsake.cookie(@good_for)} : {}
 
         private
 
