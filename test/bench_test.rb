@@ -291,6 +291,12 @@ class BenchTest < Minitest::Test
     refute rounds.interrupted?
   end
 
+  test "where a run takes long, fewer rounds are enough" do
+    scenario = Trial.stub(:at_most_rounds, 1) { Bench::Rounds.new([Trial.new(entrants: %w[floor])], 3) {}.call.values.first }
+
+    assert_equal [0], scenario.runs.map(&:round)
+  end
+
   test "what was measured before an interrupt stays" do
     scenario = Trial.new(entrants: %w[floor interrupted])
     rounds = Bench::Rounds.new([scenario], 2) {}

@@ -20,6 +20,7 @@ module Bench
       @name = name
       @suite = Suite::ALL[name]
       @classes = @suite ? @suite.scenarios : Scenario.all.select { |scenario| scenario.key == name }
+      @suite_of_one = @classes.first&.suite
       @values = {}
       @words = []
     end
@@ -53,7 +54,8 @@ module Bench
 
     def facts_of(entrants) = Machine.facts(entrants).merge(@classes.map(&:versions).reduce({}, :merge))
 
-    def suite = @suite || @classes.first.suite
+    # Of the one scenario, too, when it cannot be measured here.
+    def suite = @suite || @suite_of_one
 
     # @return [Entrant]
     # @raise [KeyError] there is none, or none of this kind

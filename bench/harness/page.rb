@@ -101,10 +101,15 @@ module Bench
       found.map { |name, count| "#{count} #{name}" }.join(", ")
     end
 
+    def few_rounds(scenario)
+      most = scenario.class.at_most_rounds
+      " Rounds: #{most}." if most && @notes["rounds"].to_i > most
+    end
+
     def section(scenario, results)
       images = scenario.plots(results).keys.map { |name| "![#{name.delete_suffix(".svg")}](#{name})" }
       tables = scenario.tables(results).map { |table| table.to_s.chomp }
-      head = ["## #{scenario.class.title}", scenario.class.about, "`bin/bench #{scenario.class.key}`: #{settings(scenario)}."]
+      head = ["## #{scenario.class.title}", scenario.class.about, "`bin/bench #{scenario.class.key}`: #{settings(scenario)}.#{few_rounds(scenario)}"]
       [*head, *tables, *images].join("\n\n") + "\n"
     end
 

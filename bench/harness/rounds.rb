@@ -13,7 +13,7 @@ module Bench
     def initialize(scenarios, count, &tell)
       @count = count
       @tell = tell
-      @steps = scenarios.flat_map { |scenario| Array.new(count) { |round| steps(scenario, round) }.flatten(1) }
+      @steps = scenarios.flat_map { |scenario| Array.new(count_of(scenario)) { |round| steps(scenario, round) }.flatten(1) }
       @scenarios = scenarios
       @estimate = Estimate.new(@steps.map { |scenario, cell, _| [scenario.class.key, cell] })
       @runs = scenarios.to_h { |scenario| [scenario, []] }
@@ -41,6 +41,8 @@ module Bench
 
     private
 
+    def count_of(scenario) = [@count, scenario.class.at_most_rounds].compact.min
+
     def steps(scenario, round) = scenario.groups.flat_map { |group| group.rotate(round) }.map { |cell| [scenario, cell, round] }
 
     def results = @runs.transform_values { |runs| Results.new(runs) }
@@ -64,7 +66,7 @@ module Bench
     def line(scenario, run)
       cell = run.cell
       outcome = run.figures ? scenario.headline(run.figures) : "FAILED: #{run.failure.lines.first.chomp}"
-      format("%s  round %d/%d  %-11s %-12s %-12s %6s  %s%s", @estimate, run.round + 1, @count, scenario.class.key, cell.test,
+      format("%s  round %d/%d  %-11s %-12s %-12s %6s  %s%s", @estimate, run.round + 1, count_of(scenario), scenario.class.key, cell.test,
         cell.entrant, cell.size, outcome, (run.figures && !run.whole?) ? "  INCOMPLETE" : "")
     end
 

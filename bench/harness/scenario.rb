@@ -43,6 +43,10 @@ module Bench
       # @return [String] what it asks and how it measures; a paragraph of Markdown
       def about(text = nil) = text ? @about = text.strip : @about
 
+      # @param number [Integer] of rounds that are enough, where a run takes long
+      # @return [Integer, nil]
+      def at_most_rounds(number = nil) = number ? @at_most_rounds = number : @at_most_rounds
+
       # @param names [Array<String>]
       # @param quick [Array<String>, nil] those of them that take part in a short look; nil: all
       # @return [Array<String>] who takes part unless others are named

@@ -14,6 +14,7 @@ module Bench
     suite Suite::ACTION_CABLE
     title "HTTP/2 and HTTP/3, near and far"
     order 46
+    at_most_rounds 1
     about <<~TEXT
       The paper's future work: the same behind a proxy that speaks HTTP/2 or HTTP/3, with a page in headless Chromium as the client. Server
       and proxy are in one network, Chromium in another; between them the shaper of bench/link: without delay, or with a round trip
@@ -27,7 +28,7 @@ module Bench
       quick: %w[nginx-h2 caddy-h3 nginx-websocket], about: "proxy and protocol"
     setting :links, ["0 0", "100 1"], about: "ms of a round trip, and percent of the packets that are lost"
     setting :topics, 10, about: "topics"
-    setting :messages, 1_500, quick: 40, about: "messages"
+    setting :messages, 1_000, quick: 40, about: "messages"
     setting :rate, 50, quick: 40, about: "messages a second"
     setting :size, 200, about: "bytes of a message"
     setting :timeout, 30, about: "seconds of silence after which what has not come is lost"

@@ -17,7 +17,7 @@ module Bench
       accepted; ten topics and ten publishers, all at once. The next round of messages begins when all have the last.
     TEXT
     entrants FLOOR, *CABLES, *MOUNTED, *STANDALONE, *OTHERS, quick: [YARDSTICK, "rails-c"]
-    setting :subscribers, [100, 300, 1_000, 3_000, 10_000], quick: [50], about: "numbers of clients"
+    setting :subscribers, [100, 1_000, 10_000], quick: [50], about: "numbers of clients"
     setting :deliveries, 50_000, quick: 1_000, about: "deliveries of a run, about"
     setting :size, 200, about: "bytes of a message"
 

@@ -11,15 +11,16 @@ module Bench
     suite Suite::ACTION_CABLE
     title "Cut off for a second"
     order 45
+    at_most_rounds 1
     about <<~TEXT
-      What is lost when the network is: clients as pages have them, in Node.js, read 1,000 updates, 25 a second; after 250 every connection breaks
+      What is lost when the network is: clients as pages have them, in Node.js, read 1,000 updates, 50 a second; after 250 every connection breaks
       off, and for a second none comes about. The clients come back by themselves, when their own rules let them: nobody helps them. Counted is what
       each of them never got, and what it got twice. The publisher is not cut off.
     TEXT
     entrants(*CABLES, *MOUNTED, *STANDALONE, "iodine", quick: [YARDSTICK, "rails-c"])
     setting :subscribers, 100, quick: 10, about: "clients"
     setting :messages, 1_000, quick: 60, about: "updates"
-    setting :rate, 25, quick: 15, about: "updates a second"
+    setting :rate, 50, quick: 15, about: "updates a second"
     setting :cut_after, 250, quick: 5, about: "updates; then they are cut off"
     setting :cut_seconds, 1, about: "for so long"
     setting :patience, 5, quick: 2, about: "seconds of silence after the last, then what is missing is lost"

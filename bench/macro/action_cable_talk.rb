@@ -10,6 +10,7 @@ module Bench
     suite Suite::ACTION_CABLE
     title "Everybody publishes to everybody"
     order 44
+    at_most_rounds 2
     about <<~TEXT
       The paper finds Action Cable suited to many-to-many, since a client publishes over the connection that it has. So: 100 clients on
       one topic, all of whom publish. *Calm*: each a message a second, so 10,000 deliveries a second. *In waves*: all at once, and again when all have
@@ -18,7 +19,7 @@ module Bench
     TEXT
     entrants(*CABLES, *MOUNTED, *STANDALONE, *OTHERS, quick: [YARDSTICK, "rails-c"])
     setting :clients, 100, quick: 20, about: "clients, all of whom publish"
-    setting :seconds, 10, quick: 1, about: "of the calm"
+    setting :seconds, 5, quick: 1, about: "of the calm"
     setting :waves, 20, quick: 3, about: "waves"
     setting :size, 200, about: "bytes of a message"
 

@@ -2,11 +2,17 @@
 
 # Writes what one test process did into the file that bin/test names in HIKYAKU_TEST_REPORT, and lists
 # the skipped tests with their reasons, which Minitest itself keeps to its verbose mode. What failed is named again
-# at the very end of bin/test: of a long log, the end is what one sees.
+# at the very end of bin/test: of a long log, the end is what one sees. The slowest tests are named there, too.
 module Report
   PATH = ENV["HIKYAKU_TEST_REPORT"]
+  SLOWEST = 8
 
   class Reporter < Minitest::StatisticsReporter
+    def record(result)
+      super
+      @slow = [*@slow, [result.time, "#{result.klass}: #{result.name}"]].max_by(SLOWEST, &:first)
+    end
+
     def report
       super
       skipped = results.select(&:skipped?).map { |result| "#{result.klass}: #{result.name} (#{result.failure.message})" }
@@ -16,7 +22,7 @@ module Report
     private
 
     def write(skipped)
-      File.binwrite(PATH, Marshal.dump({tests: count, failed: failed, skipped: skipped}))
+      File.binwrite(PATH, Marshal.dump({tests: count, failed: failed, skipped: skipped, slow: @slow || []}))
     end
 
     def failed

@@ -30,6 +30,12 @@ class SuiteTest < Minitest::Test
     assert_match(/^FAILED: files .*\n  files: SampleTest: test_breaks \(no moon\)\n\z/, out)
   end
 
+  test "the slowest tests are named, once they take long" do
+    _, out = run_tests("define_method(:time) { 12.0 }; test(%(takes its time)) { assert true }")
+    assert_match(/^The slowest tests:\n +12\.0 s  files: SampleTest: test_takes_its_time$/, out)
+    refute_match(/The slowest/, run_tests("test(%(one)) { assert true }").last)
+  end
+
   test "a test process that dies before it has reported fails" do
     refute run_tests("at_exit { exit!(0) }").first
     refute run_tests("Process.kill(:KILL, $$)").first

@@ -92,7 +92,7 @@ module Suite
         tests("docs", "test/documentation_test.rb").tap { |part| part.commands.unshift(yard) }
       end
 
-      # The engine in C: rules that its sources keep, then its tests, without and with sanitizers.
+      # The engine in C: rules that its sources keep, then its tests.
       def engine
         tests("engine", "test/engine/**/*_test.rb").tap { |part| part.commands << [RUBY, "test/support/suite/engine.rb"] }
       end

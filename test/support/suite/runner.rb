@@ -12,8 +12,9 @@ module Suite
     ROW = "%-14<part>s %-8<result>s %7<tests>s %8<skipped>s %9<time>s  %<remark>s"
     STILL = 30 # seconds between signs of life
 
-    Result = Struct.new(:part, :passed, :seconds, :tests, :failed, :skipped, :remark, keyword_init: true)
-    private_constant :Result
+    Result = Struct.new(:part, :passed, :seconds, :tests, :failed, :skipped, :slow, :remark, keyword_init: true)
+    SLOW = 10 # seconds that a test may take before it is named
+    private_constant :Result, :SLOW
 
     # @param parts [Array<Part>]
     def initialize(parts, out: $stdout, jobs: Integer(ENV.fetch("HIKYAKU_TEST_JOBS", Etc.nprocessors)).clamp(1, 4), limit: LIMIT)
@@ -96,7 +97,7 @@ module Suite
         remark = "no test ran"
       end
       Result.new(part: part, passed: passed, seconds: seconds, tests: report[:tests],
-        failed: report.fetch(:failed, []), skipped: report.fetch(:skipped, []), remark: remark)
+        failed: report.fetch(:failed, []), skipped: report.fetch(:skipped, []), slow: report.fetch(:slow, []), remark: remark)
     end
 
     # A test process says then where it hangs (test/support/report.rb).
@@ -129,10 +130,18 @@ module Suite
         @out.puts format(ROW, part: result.part.name, result: result.passed ? "ok" : "FAILED", tests: result.tests,
           skipped: result.tests && result.skipped.size, time: seconds(result.seconds), remark: result.remark).rstrip
       end
+      list_slow
       list_skipped
       failed = @results.reject(&:passed).map { |result| result.part.name }
       @out.puts "", (failed.empty? ? "everything passed" : "FAILED: #{failed.join(", ")}") + " (#{seconds(total)})"
       @results.each { |result| @out.puts result.failed.map { |line| "  #{result.part.name}: #{line}" } }
+    end
+
+    def list_slow
+      slow = @results.flat_map { |result| result.slow.map { |time, name| [time, result.part.name, name] } }.select { |time, *| time >= SLOW }
+      return if slow.empty?
+
+      @out.puts "", "The slowest tests:", slow.sort.reverse.map { |time, part, name| format("  %7.1f s  %s: %s", time, part, name) }
     end
 
     def list_skipped
