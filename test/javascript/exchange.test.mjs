@@ -161,11 +161,25 @@ describe("a page that was rendered before it is connected", () => {
     assert.deepEqual(late.states, ["connected", "caught-up"]);
   });
 
-  test("does with one connection also where nothing is published, after the hub's next comments", async () => {
-    const {world, hub, exchange} = await browsing(["/a"]);
+  test("does with one connection also where nothing is published: the hub tells that nothing is on its way", async () => {
+    const {world, hub, exchange} = await browsing(["/a"], {heartbeat: 0});
     hub.publish("/elsewhere", "x");
     const late = new BrowserTab(exchange).stream("/a", hub.lastId);
+    await world.pass(200);
+    assert.equal(hub.streams.size, 2);
     await world.pass(SECOND);
+    assert.equal(hub.streams.size, 1);
+    hub.publish("/a", "1");
+    await world.pass(SECOND);
+    assert.deepEqual(late.data, ["1"]);
+    assert.ok(hub.requests.length <= 4, `${hub.requests.length} requests`);
+  });
+
+  test("does with one also where the hub does not tell, after its next comments", async () => {
+    const {world, hub, exchange} = await browsing(["/a"], {changeable: false});
+    hub.publish("/elsewhere", "x");
+    const late = new BrowserTab(exchange).stream("/a", hub.lastId);
+    await world.pass(2 * SECOND);
     assert.equal(hub.streams.size, 2);
     await world.pass(MINUTE);
     assert.equal(hub.streams.size, 1);
@@ -236,6 +250,110 @@ describe("a page that was rendered before it is connected", () => {
     await world.pass(SECOND);
     assert.deepEqual([same.data, other.data], [["1"], ["2"]]);
     assert.equal(hub.streams.size, 1);
+  });
+});
+
+describe("a hub that tells when a stream has caught up", () => {
+  test("is believed, however long it takes and whatever comes meanwhile", async () => {
+    const {world, hub, exchange} = browser();
+    hub.pending = () => 20 * SECOND;
+    const reader = new BrowserTab(exchange).stream("/a", "earliest");
+    for (let second = 0; second < 19; second += 1) {
+      hub.publish("/a", String(second));
+      await world.pass(SECOND);
+      assert.deepEqual(reader.states, ["connected"], `after ${second} seconds`);
+    }
+    await world.pass(2 * SECOND);
+    assert.deepEqual(reader.states, ["connected", "caught-up"]);
+  });
+
+  test("has it told at once: a silence is not waited for, and none is taken for it", async () => {
+    const {world, hub, exchange} = browser();
+    const reader = new BrowserTab(exchange).stream("/a", "earliest");
+    await world.pass(100);
+    assert.deepEqual(reader.states, ["connected", "caught-up"]);
+    hub.pending = () => 2 * SECOND;
+    const added = new BrowserTab(exchange).stream("/b", "earliest");
+    await world.pass(1_500);
+    assert.deepEqual(added.states, ["connected"]);
+    await world.pass(SECOND);
+    assert.deepEqual(added.states, ["connected", "caught-up"]);
+  });
+
+  test("and never does, though it could, is not waited for: some silence will do", async () => {
+    const {world, hub, exchange} = browser();
+    Object.assign(hub, {tells: false, heartbeat: 0});
+    const reader = new BrowserTab(exchange).stream("/a", "earliest");
+    await world.pass(4 * SECOND);
+    assert.deepEqual(reader.states, ["connected"]);
+    await world.pass(2 * SECOND);
+    assert.deepEqual(reader.states, ["connected", "caught-up"]);
+    hub.publish("/elsewhere", "x");
+    const late = new BrowserTab(exchange).stream("/a", hub.lastId);
+    await world.pass(50 * SECOND);
+    hub.publish("/a", "1");
+    await world.pass(SECOND);
+    assert.deepEqual([reader.data, late.data, hub.streams.size], [["1"], ["1"], 1]);
+  });
+
+  test("is not asked by a page that misses nothing", async () => {
+    const {world, exchange} = browser();
+    const reader = new BrowserTab(exchange).stream("/a");
+    await world.pass(100);
+    assert.deepEqual(reader.states, ["connected", "caught-up"]);
+  });
+
+  test("of two changes at once is asked again: its comment may have been for the first", async () => {
+    const {world, hub, exchange} = await browsing(["/a"], {heartbeat: 0});
+    hub.pending = () => 300;
+    const cursor = hub.publish("/elsewhere", "x");
+    const one = new BrowserTab(exchange).stream("/b", cursor);
+    await world.pass(100);
+    const other = new BrowserTab(exchange).stream("/c", cursor);
+    await world.pass(2 * SECOND);
+    assert.deepEqual([one.state, other.state], ["caught-up", "caught-up"]);
+    assert.deepEqual(posts(hub).map(topicsOf), [["/a", "/b"], ["/a", "/b", "/c"], ["/a", "/b", "/c"]]);
+    await world.pass(30 * SECOND);
+    assert.equal(posts(hub).length, 3, "it is asked no more");
+    assert.equal(hub.requests.length, 3);
+  });
+
+  test("says with it that an added topic is taken up with the others from then on", async () => {
+    const {world, hub, exchange} = await browsing(["/a"], {heartbeat: 0});
+    const added = new BrowserTab(exchange).stream("/b", hub.publish("/b", "0"));
+    hub.publish("/a", "1");
+    await world.pass(500);
+    hub.cut();
+    hub.publish("/b", "2");
+    await world.pass(5 * SECOND);
+    assert.deepEqual(gets(hub).map(topicsOf), [["/a", "/b"]]);
+    assert.equal(posts(hub).length, 1);
+    assert.deepEqual(added.data, ["2"]);
+  });
+
+  test("says with it that of a topic that was removed nothing more comes: it may be added again", async () => {
+    const {world, hub, exchange, readers: [, left]} = await browsing(["/a", "/b"], {heartbeat: 0});
+    left.leave();
+    await world.pass(3 * SECOND);
+    hub.publish("/b", "missed");
+    const cursor = hub.publish("/elsewhere", "x");
+    hub.publish("/b", "1");
+    const back = new BrowserTab(exchange).stream("/b", cursor);
+    await world.pass(500);
+    assert.deepEqual(back.data, ["1"]);
+    assert.equal(gets(hub).length, 0);
+    assert.equal(hub.streams.size, 1);
+  });
+
+  test("is asked for nothing that it would go back for where topics begin now", async () => {
+    const {world, hub, exchange} = await browsing(["/a"]);
+    hub.publish("/b", "before");
+    const reader = new BrowserTab(exchange).stream("/b");
+    await world.pass(SECOND);
+    hub.publish("/b", "1");
+    await world.pass(SECOND);
+    assert.deepEqual(reader.data, ["1"]);
+    assert.deepEqual(posts(hub).map((request) => request.body.has("last_event_id")), [false]);
   });
 });
 

@@ -163,3 +163,10 @@ function plainly(stream) {
   }
   return said;
 }
+
+test("tells comments, with what they say", () => {
+  const comments = [];
+  const parser = new EventParser({oncomment: (text) => comments.push(text)});
+  for (const piece of [":\n\n", ": caught", " up\r\n", "data: : no\n\n:one\n"]) parser.push(encoder.encode(piece));
+  assert.deepEqual(comments, ["", "caught up", "one"]);
+});

@@ -10,6 +10,8 @@ const HUBS = {
   "whose streams cannot be changed": {changeable: false},
   "that forgets": {history: 30},
   "that sends no comments": {heartbeat: 0},
+  "that does not tell when a stream has caught up": {tells: false},
+  "that does neither": {changeable: false, heartbeat: 0},
 };
 
 for (const [name, settings] of Object.entries(HUBS)) {

@@ -1,4 +1,5 @@
-// What the pages of ClientSite do: they remember what their elements say. `data-without` names what the browser is not to have.
+// What the pages of ClientSite do: they remember what their elements say. `data-without` names what the browser is not to have,
+// `data-client` where hikyaku.js is.
 
 for (const name of document.documentElement.dataset.without.split(" ").filter(Boolean)) {
   if (name === "locks") Object.defineProperty(navigator, "locks", {value: undefined});
@@ -31,5 +32,5 @@ const element = (name, cursor) => {
 };
 Object.assign(window, {element});
 
-const {Hikyaku} = await import("/hikyaku.js");
+const {Hikyaku} = await import(document.documentElement.dataset.client);
 window.Hikyaku = Hikyaku;

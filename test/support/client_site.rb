@@ -15,11 +15,12 @@ require_relative "hub_server"
 #     site.publish("/room", "hello")
 class ClientSite
   CLIENT = File.expand_path("../../app/assets/javascripts/hikyaku.js", __dir__)
+  MODULES = File.expand_path("../../app/javascript/hikyaku", __dir__)
   SCRIPT = File.expand_path("client_page.js", __dir__)
   TURBO = File.join(Gem::Specification.find_by_name("turbo-rails").gem_dir, "app/assets/javascripts/turbo.js")
   TOPIC = "/streams/"
   POLICY = "default-src 'none'; script-src 'self'; worker-src 'self'; connect-src 'self' http://127.0.0.1:*; base-uri 'none'; form-action 'none'"
-  private_constant :CLIENT, :SCRIPT, :TURBO, :TOPIC, :POLICY
+  private_constant :CLIENT, :MODULES, :SCRIPT, :TURBO, :TOPIC, :POLICY
 
   # @return [Hash{String => String}] names of streams, and why they are refused
   attr_reader :refused
@@ -76,7 +77,8 @@ class ClientSite
 
   # @param streams [Array<String>]
   # @param cursor [String, nil] `newest` when the page is rendered unless given
-  # @param more [Hash] turbo: "1" for a page with Turbo, whose list has what was published up to the cursor
+  # @param more [Hash] turbo: "1" for a page with Turbo, whose list has what was published up to the cursor; client: where hikyaku.js is, or
+  #   "/modules/index.js" for what it is joined from
   # @param without [Array<String>] what the browser is not to have: "SharedWorker", "locks"
   # @return [String] the URL of a page that follows streams
   def page(*streams, cursor: nil, without: [], path: "/page", **more)
@@ -91,6 +93,7 @@ class ClientSite
       request = Rack::Request.new(env)
       case request.path_info
       when "/hikyaku.js" then file(CLIENT)
+      when %r{\A/modules/([a-z-]+\.js)\z} then file(File.join(MODULES, $1))
       when "/page.js" then file(SCRIPT)
       when "/turbo.js" then file(TURBO)
       when "/hikyaku/streams" then door(request)
@@ -110,7 +113,7 @@ class ClientSite
       %(<hikyaku-stream-source signed-stream-name="signed:#{Rack::Utils.escape_html(name)}:#{rand(1_000_000)}" cursor="#{cursor}"></hikyaku-stream-source>)
     end
     body = <<~HTML
-      <!doctype html><html data-without="#{Array(query["without"]).join(" ")}"><head><meta charset="utf-8"><title>page</title>
+      <!doctype html><html data-client="#{query.fetch("client", "/hikyaku.js")}" data-without="#{Array(query["without"]).join(" ")}"><head><meta charset="utf-8"><title>page</title>
       #{%(<meta name="turbo-refresh-method" content="#{query["refresh"]}">) if query["refresh"]}
       #{%(<script type="module" src="/turbo.js"></script>) if query["turbo"]}
       <script type="module" src="/page.js"></script></head><body>#{elements.join}<ul id="list">#{list&.map { |item| "<li>#{item}</li>" }&.join}</ul><a href="/other">other</a></body></html>

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "json"
 require "support/availability"
 require "support/browser"
 require "support/client_site"
@@ -75,6 +76,27 @@ class ClientTest < Minitest::Test
       publish("for all")
       tabs.each { |page| assert_seen(["for all"], page) }
       first.until("#{streams - before} connections") { streams - before == 1 }
+    end
+
+    # Over HTTP/1.1 a browser has six connections to a host: with one a tab, the seventh would hang.
+    test "fifty tabs get every update once, in order, over one connection, also when the tab is closed that holds it (#{kind})" do
+      @site = ClientSite.new
+      opener = open_fifty(without)
+      assert_in_tabs [kind], opener, "tab.Hikyaku?.sharing"
+      publish(*"1".."5")
+      assert_in_tabs [[*"1".."5"]], opener, "tab.seen"
+      assert_equal 1, site.streams
+      publish("6")
+      holder = (kind == "tabs") ? HOLDER : "tabs[0]"
+      opener.js_async("(await #{holder}).close()")
+      publish(*"7".."9")
+      assert_in_tabs [[*"1".."9"]], opener, "tab.seen", 49
+      opener.until("#{site.streams} connections") { site.streams == 1 }
+      publish("10")
+      assert_in_tabs [[*"1".."10"]], opener, "tab.seen", 49
+      assert_in_tabs [false], opener, "tab.states.some(([state]) => state === 'gap')", 49
+    ensure
+      opener&.js("tabs.forEach((tab) => tab.close()), 0")
     end
 
     test "tabs with different streams get their own, and a stream that comes and goes disturbs no other (#{kind})" do
@@ -159,6 +181,17 @@ class ClientTest < Minitest::Test
       publish("2")
       [first, second].each { |page| assert_seen(%w[1 2], page) }
     end
+  end
+
+  test "two tabs that were rendered at different events have one connection again as soon as the hub tells that both have all" do
+    @site = ClientSite.new(heartbeat: 0)
+    first = open_tab
+    site.publish("#{@stream}/elsewhere", "x")
+    second = open_tab(first)
+    first.until("#{site.streams} connections") { site.streams == 1 }
+    publish("1")
+    [first, second].each { |page| assert_seen(["1"], page) }
+    assert_equal %w[connected caught-up], states(second).map(&:first)
   end
 
   test "where there is neither a shared worker nor a lock each tab has a connection of its own" do
@@ -273,6 +306,15 @@ class ClientTest < Minitest::Test
     running&.stop
   end
 
+  test "the modules that the file is joined from do the same as they are, in the page and in the worker" do
+    first = open_tab(client: "/modules/index.js")
+    second = open_tab(first, client: "/modules/index.js")
+    publish("1")
+    [first, second].each { |page| assert_seen(["1"], page) }
+    assert_equal %w[worker worker], [first, second].map { |page| sharing(page) }
+    assert first.js("performance.getEntriesByType('resource').length > 10"), "they are not divided"
+  end
+
   test "without a door a page follows topics of a hub" do
     page = open_tab
     page.js(<<~JS)
@@ -285,6 +327,36 @@ class ClientTest < Minitest::Test
   end
 
   private
+
+  # Of the tabs that a page has opened, the one that holds the lock. Locks tell whose they are, but nobody who he is, unless by a lock.
+  HOLDER = <<~JS
+    (async () => {
+      const held = async (name) => (await navigator.locks.query()).held.filter((lock) => lock.name === name).map((lock) => lock.clientId);
+      const [holder] = await held("hikyaku/1");
+      for (const tab of tabs) {
+        if (await tab.navigator.locks.request("who", async () => (await held("who"))[0] === holder)) return tab;
+      }
+    })()
+  JS
+  private_constant :HOLDER
+
+  # @return [TestBrowser::Page] which has opened the tabs, and sees what they have
+  def open_fifty(without)
+    opener = tab
+    opener.visit("#{site.origin}/other")
+    opener.js("window.tabs = Array.from({length: 50}, () => open(#{site.page(@stream, without: without).to_json})), 0")
+    opener.tap { assert_in_tabs ["caught-up"], opener, "tab.document.querySelector('[state]')?.state" }
+  end
+
+  # @param expected [Array] what the tabs that are open have, each of it once
+  # @param expression [String] JavaScript, about `tab`
+  def assert_in_tabs(expected, opener, expression, count = 50)
+    found = nil
+    opener.until("#{found} of #{count} tabs") do
+      found = JSON.parse(opener.js("JSON.stringify(tabs.filter((tab) => !tab.closed).map((tab) => #{expression} ?? null))"))
+      found.size == count && found.uniq == expected
+    end
+  end
 
   # Streams of this test's own: those of the tests before may need a moment until the hub notices that they have ended.
   def streams

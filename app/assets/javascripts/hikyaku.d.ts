@@ -1,4 +1,4 @@
-// Types of hikyaku.js.
+// Types of hikyaku.js, which bin/javascript joins from the modules of app/javascript/hikyaku.
 
 /** One event, as it came. */
 export interface HikyakuEvent {
@@ -12,7 +12,7 @@ export interface HikyakuEvent {
 
 /**
  * - `connected`: the stream is open; what was missed may still be coming
- * - `caught-up`: what was missed has come
+ * - `caught-up`: what was missed has come: the hub has said so, or, one of another make, nothing for a moment
  * - `reconnecting`: the connection is lost, and will be made again by itself
  * - `gap`: something may be missing that the hub does not have any more; the page should be loaded anew
  * - `refused`: nothing will come

@@ -6,12 +6,11 @@
 //     Hikyaku.subscribe("/.well-known/mercure", {match: ["/books/1"], onmessage: (event) => show(event.data)});
 //     <hikyaku-stream-source signed-stream-name="…" cursor="…" src="/hikyaku/streams"></hikyaku-stream-source>
 //
-// This file is the page's module and also the shared worker's, which it starts from its own address. From the network to
-// the page:
+// This is the page's module and also the shared worker's, which it starts from its own address. From the network to the page:
 //
 //     EventParser   bytes → events (HTML standard, "Server-sent events")
-//     Connection    one response
-//     Trunk         one connection that is made again, and carries the topics of many readers, in order, once
+//     Connection    one response; Arrivals: what of it has arrived
+//     Trunk         one connection that is made again, and carries the topics of many readers, in order, once; Cargo: which
 //     Doorway       what one door grants: a token for up to 100 streams, and the trunks that use it
 //     Exchange      the readers of all tabs; lives in the shared worker, or in one of the tabs
 //     Link          between a tab and the exchange:  WorkerLink, LeaderLink (no shared workers here), OwnLink (no locks either)
@@ -20,8 +19,17 @@
 //
 // A cursor is the id of an event: everything up to it is in the page. Ids have no order that a browser could see, so
 // that nothing here compares two: what comes after a cursor, the hub says, or the order in which a trunk received events.
+//
+// There is a module for each of these in app/javascript/hikyaku. They run as they are wherever relative addresses lead to them;
+// bin/javascript joins them to the one file that is served, app/assets/javascripts/hikyaku.js. For asset pipelines put digests into the
+// names of files, to which relative imports do not lead, and an import map, which might, does not hold in a shared worker. One
+// file is also one request for a page, and none for its worker.
 
-export const LIMITS = Object.freeze({
+// ---- limits.js ------------------------------------------------------------------------------------------------------
+
+// How much, and how long.
+
+const LIMITS = Object.freeze({
   eventLength: 16 * 1024 * 1024, // characters of one event
   idLine: 2_000, // characters of a line that are kept of an event that is longer
   ids: 10_000, // that a trunk remembers, against repeats
@@ -29,7 +37,6 @@ export const LIMITS = Object.freeze({
   historyLength: 1024 * 1024, // the same in characters
   names: 100, // streams of one token, and matchers of one connection
   namesLength: 60_000, // characters of the names that a door is asked for at once
-  nameLength: 4_096,
   queryLength: 7_500, // characters of a subscription's URL, which servers bound
   trunks: 3, // of one doorway, while readers that cannot be placed elsewhere catch up
   unread: 1_000, // messages that a tab may leave unread
@@ -37,6 +44,7 @@ export const LIMITS = Object.freeze({
 });
 
 const SECOND = 1_000;
+
 const TIMES = Object.freeze({
   gather: 20, // readers that come together are one request
   answer: 30 * SECOND, // in which the hub and the door answer
@@ -46,10 +54,7 @@ const TIMES = Object.freeze({
   silence: 60 * SECOND, // without a byte: the connection is dead; hubs send a comment earlier
   longestSilence: 900 * SECOND,
   doubt: 20 * SECOND, // without a byte, and then a reason to doubt the connection
-  drained: 20 * SECOND, // after which nothing is on its way any more, where no comment has proved it before
-  impatience: 3 * SECOND, // the same, where readers wait for a place
-  quiet: 300, // without a byte after what was missed: caught up
-  longestCatchUp: 5 * SECOND,
+  skew: SECOND, // by which the stream and the answers to other requests may be apart
   linger: 1_500, // that a topic is carried on without readers: pages come and go
   merge: 250, // between attempts to do with one connection
   tick: 5 * SECOND,
@@ -57,27 +62,23 @@ const TIMES = Object.freeze({
   ping: 25 * SECOND,
   pong: 10 * SECOND,
   tabGone: 180 * SECOND, // browsers let hidden tabs speak once a minute
+
+  // For hubs that do not tell when a stream has caught up, as those of other makes: see arrivals.js. There is nothing but time to
+  // go by, and it is a guess.
+  quiet: 300, // without a byte after what was missed: caught up
+  longestCatchUp: 5 * SECOND,
+  drained: 20 * SECOND, // after which nothing is on its way any more
+  impatience: 3 * SECOND, // the same, where readers wait for a place
 });
 
-// What the network and the clock are; tests have others.
-const WORLD = {
-  fetch: (...all) => globalThis.fetch(...all),
-  now: () => Date.now(),
-  random: () => Math.random(),
-  setTimeout: (...all) => globalThis.setTimeout(...all),
-  clearTimeout: (timer) => globalThis.clearTimeout(timer),
-  warn: (text) => console.warn(`hikyaku: ${text}`),
-  base: globalThis.location?.href,
-};
-
-// ---- the event stream ------------------------------------------------------------------------------------------------
+// ---- parser.js ------------------------------------------------------------------------------------------------------
 
 // Parses an event stream as its bytes arrive, in pieces cut anywhere (HTML standard, section 9.2.6).
 //
 // onevent({id, type, data, identified})   identified: the event has an id of its own
-// onmark(id)      an id without data           oncomment()
+// onmark(id)      an id without data           oncomment(text)
 // onretry(ms)                                  onoversize(id)   an event was larger than it may be, and is left out
-export class EventParser {
+class EventParser {
   #decoder = new TextDecoder(); // takes a byte order mark away, and waits for the rest of a character
   #handlers;
   #limit;
@@ -124,7 +125,7 @@ export class EventParser {
 
   #read() {
     const [line, whole] = [this.#line, this.#line.length === this.#lineSize];
-    if (line.startsWith(":")) this.#handlers.oncomment?.();
+    if (line.startsWith(":")) this.#handlers.oncomment?.(line.slice(1).trim());
     else this.#size += this.#lineSize;
     this.#line = "";
     this.#lineSize = 0;
@@ -158,42 +159,13 @@ export class EventParser {
   }
 }
 
-// ---- small tools -----------------------------------------------------------------------------------------------------
+// ---- requests.js ----------------------------------------------------------------------------------------------------
 
-// Where a loop waits until it is poked, or until a time has come. A poke that comes before is not lost.
-class Sleeper {
-  #world;
-  #poked = false;
-  #wake = null;
-
-  constructor(world) {
-    this.#world = world;
-  }
-
-  poke() {
-    this.#poked = true;
-    this.#wake?.();
-  }
-
-  async until(time = Infinity) {
-    const wait = Math.min(time - this.#world.now(), 600 * SECOND);
-    if (!this.#poked && wait > 0) {
-      await new Promise((resolve) => {
-        const timer = this.#world.setTimeout(resolve, wait);
-        this.#wake = () => {
-          this.#world.clearTimeout(timer);
-          resolve();
-        };
-      });
-    }
-    this.#wake = null;
-    this.#poked = false;
-  }
-}
+// What requests have in common: how long they may take, and when they are made again.
 
 // Milliseconds until the next attempt: never less than the server told, longer after each failure, and different for
 // everybody, so that those who lost their hub together do not come back together.
-export function pauseAfter(failures, {retry = null, retryAfter = 0, random = Math.random} = {}) {
+function pauseAfter(failures, {retry = null, retryAfter = 0, random = Math.random} = {}) {
   const grown = Math.min((retry ?? TIMES.retry) * 1.7 ** Math.max(0, failures - 1), Math.max(TIMES.longestRetry, retry ?? 0));
   const wait = retry === null ? grown * (0.5 + random()) : grown * (1 + random() / 2);
   return Math.max(wait, Math.min(retryAfter, TIMES.longestRetryAfter) * (1 + random() / 5));
@@ -206,28 +178,6 @@ function retryAfterOf(response, world) {
   return Math.max(0, Date.parse(value) - (Date.parse(response.headers.get("date") ?? "") || world.now())) || 0;
 }
 
-// What the token says of itself: nothing here depends on its being true.
-function claimsOf(token) {
-  try {
-    const bytes = Uint8Array.from(atob(token.split(".")[1].replace(/-/g, "+").replace(/_/g, "/")), (each) => each.charCodeAt(0));
-    return Object(JSON.parse(new TextDecoder().decode(bytes)));
-  } catch {
-    return {};
-  }
-}
-
-function authorization(grant) {
-  return grant.token ? {Authorization: `Bearer ${grant.token}`} : {};
-}
-
-function parsed(text) {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
-}
-
 // With a limit of time, since a request may wait for ever for a place among the browser's connections.
 async function fetchWithin(world, url, init, abort = new AbortController()) {
   const timer = world.setTimeout(() => abort.abort(), TIMES.answer);
@@ -238,694 +188,39 @@ async function fetchWithin(world, url, init, abort = new AbortController()) {
   }
 }
 
-// ---- one response ----------------------------------------------------------------------------------------------------
-
-// Handlers are those of EventParser, and onend(reason).
-class Connection {
-  #world;
-  #abort = new AbortController();
-  #body = null;
-  #comments = 0;
-  capability = null; // who knows it may change the stream
-  resumed = null; // where the hub says that the stream begins
-  at = null; // the last byte
-  commentAt = -Infinity; // the last comment that proves that everything before it has arrived
-
-  constructor(world) {
-    this.#world = world;
-  }
-
-  // Resolves to nothing when the stream is open, else to {status, retryAfter}; rejects when nobody answers.
-  async open(url, init) {
-    const response = await fetchWithin(this.#world, url, init, this.#abort);
-    const type = response.headers.get("content-type") ?? "";
-    if (response.status !== 200 || !type.startsWith("text/event-stream") || !response.body) {
-      const retryAfter = retryAfterOf(response, this.#world);
-      this.close();
-      return {status: response.status === 200 ? 502 : response.status, retryAfter};
-    }
-    this.capability = response.headers.get("hikyaku-stream");
-    this.resumed = response.headers.get("mercure-last-event-id");
-    this.at = this.#world.now();
-    this.#body = response.body;
-  }
-
-  async read(handlers) {
-    const parser = new EventParser({
-      ...handlers,
-      // The first one greets, and comes before what was missed.
-      oncomment: () => {
-        if (++this.#comments > 1) this.commentAt = this.#world.now();
-        handlers.oncomment?.();
-      },
-    });
-    let reason = "the hub ended the stream";
-    try {
-      const reader = this.#body.getReader();
-      for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
-        this.at = this.#world.now();
-        parser.push(piece.value);
-      }
-    } catch {
-      reason = "the connection was lost";
-    }
-    this.close();
-    handlers.onend(reason);
-  }
-
-  // Whether the hub has been heard to speak when it has nothing to say.
-  get beats() {
-    return this.#comments > 1;
-  }
-
-  close() {
-    this.#abort.abort();
-  }
-}
-
-// ---- one connection that is made again -------------------------------------------------------------------------------
-
-// What a trunk knows of one of its topics.
-//
-// base       the cursor from which its events came; null: from when it was added
-// joined     the hub has said that the stream carries it
-// settled    the stream's cursor is right for it, too. Not so when it was added with a cursor, for which the hub went back, until
-//            it has caught up
-// from       the number in the history from which on no event that was sent before it was added can be
-class Topic {
-  readers = new Set();
-  whole = true; // all events since `base` are in the history
-  lastId = null;
-  lastAt = -Infinity;
-  emptySince = null;
-
-  constructor(key, {base, joined, settled, from = Infinity, at}) {
-    Object.assign(this, {key, base, joined, settled, from, at});
-  }
-}
-
-// The newest events of a trunk, in the order of its stream.
-class History {
-  #entries = [];
-  #length = 0;
-  next = 0;
-
-  add(topic, event) {
-    this.#entries.push({topic, event, settled: topic.settled, number: this.next++});
-    this.#length += event.data.length;
-    while (this.#entries.length > LIMITS.history || this.#length > LIMITS.historyLength) {
-      const oldest = this.#entries.shift();
-      oldest.topic.whole = false;
-      this.#length -= oldest.event.data.length;
-    }
-  }
-
-  // The events of a topic after a cursor, or null where it isn't certain which these are.
-  after(topic, cursor) {
-    if (cursor === topic.lastId) return [];
-    let index = this.#entries.length - 1;
-    while (index >= 0 && !this.#tells(this.#entries[index], topic, cursor)) index -= 1;
-    if (index < 0 && !(topic.whole && cursor === topic.base)) return null;
-    return this.#entries.slice(index + 1).filter((entry) => entry.topic === topic).map((entry) => entry.event);
-  }
-
-  #tells(entry, topic, cursor) {
-    if (entry.event.id !== cursor) return false;
-    return entry.topic === topic || (entry.settled && topic.settled && entry.number >= topic.from);
-  }
-}
-
-// A connection to the hub: made again from its last event when it is lost, and changed while it is open, by
-// POST {hub}/streams/{capability} or, where the hub has no such thing, by a second one that is made before the first is broken.
-//
-//     waiting ──► connecting ──► open ──► closed: nobody reads, or another trunk carries its readers
-//        ▲            │            │
-//        └────────────┴────────────┘
-//
-// Topics that have not settled when the connection breaks are taken off, and added once more for each reader from where it is.
-export class Trunk {
-  #world;
-  #doorway;
-  #sleeper;
-  #connection = null;
-  #topics = new Map(); // what the stream carries, by key
-  #newcomers = new Set(); // readers of topics that it is to carry
-  #guests = new Set(); // keys that it is to carry for the readers of another trunk
-  #leaving = new Map(); // keys of topics taken off, of which events may still be on their way, and since when
-  #history = new History();
-  #seen = new Map(); // ids of events, and the topic that they came for
-  #cursor = null; // of the settled topics
-  #cursorAt = 0; // the number in the history that comes after it
-  #offered = null; // a cursor that is right as soon as everything has arrived that was sent before
-  #grant = null; // with which the connection was made or changed last
-  #failures = 0;
-  #retry = null; // as the hub has told
-  #triedAt = 0;
-  #tryAt = 0;
-  #openedAt = Infinity;
-  #doubtful = false; // the connection is to be made anew
-  #silence = TIMES.silence;
-  #plain = false; // does not ask for a stream that can be changed
-  #gapTold = false;
-  #emptySince;
-  #quietTimer = null;
-  #catchUpUntil = 0;
-  closed = false;
-
-  constructor(world, doorway) {
-    this.#world = world;
-    this.#doorway = doorway;
-    this.#sleeper = new Sleeper(world);
-    this.#emptySince = world.now();
-    this.#run();
-  }
-
-  get open() {
-    return this.#connection !== null;
-  }
-
-  get cursor() {
-    return this.#cursor;
-  }
-
-  get empty() {
-    return this.#newcomers.size === 0 && this.#readers().length === 0;
-  }
-
-  // One that the stream carries for certain.
-  topic(key) {
-    const topic = this.#topics.get(key);
-    return topic?.joined ? topic : null;
-  }
-
-  // ---- readers
-
-  // Serves a reader from what is known here, if that is certain to be all that it misses, and no more.
-  place(reader) {
-    const topic = this.#topics.get(reader.key);
-    const missed = topic && this.#missed(topic, reader.cursor);
-    if (!missed) return false;
-    this.#attach(reader, topic);
-    for (const event of missed) this.#doorway.deliver([reader], event);
-    if (this.open) this.#tellConnected([reader]);
-    return true;
-  }
-
-  // Whether a reader's topic can be added from the reader's cursor: "now", "later", "never"; "full" when it is one too many.
-  takes(reader) {
-    const newcomers = [...this.#newcomers];
-    const rivals = newcomers.filter((other) => other.key === reader.key);
-    if (rivals.length > 0) return rivals[0].cursor === reader.cursor ? "now" : "later";
-    if (this.closed || this.#topics.has(reader.key) || this.#leaving.has(reader.key)) return "never";
-    if (!this.#hasRoomFor(reader.key)) return "full";
-    if (this.open) return this.#connection.capability || reader.cursor === null ? "now" : "never";
-    if (this.#settled().length > 0 || newcomers.some((other) => other.cursor !== reader.cursor)) return "later";
-    return "now";
-  }
-
-  add(reader) {
-    reader.trunk = this;
-    this.#newcomers.add(reader);
-    this.#emptySince = null;
-    this.poke();
-  }
-
-  // A reader of another trunk that stands where this one does.
-  adopt(reader) {
-    reader.trunk.remove(reader);
-    this.#attach(reader, this.#topics.get(reader.key));
-    this.#tellConnected([reader]);
-  }
-
-  remove(reader) {
-    this.#newcomers.delete(reader);
-    const topic = this.#topics.get(reader.key);
-    if (topic?.readers.delete(reader) && topic.readers.size === 0) topic.emptySince = this.#world.now();
-    if (this.empty) this.#emptySince = this.#world.now();
-    reader.trunk = null;
-    this.poke();
-  }
-
-  // Carries these from now on, beside its own, for readers that are still on other trunks.
-  host(keys) {
-    this.#guests = new Set(keys.filter((key) => this.#topics.has(key) || (!this.#leaving.has(key) && this.#hasRoomFor(key))));
-    this.poke();
-  }
-
-  poke() {
-    this.#sleeper.poke();
-  }
-
-  // Looks whether the connection is alive. With a reason to doubt it, sooner than by itself, and a connection that is lost is
-  // tried again at once.
-  check(reason = null) {
-    const now = this.#world.now();
-    this.poke();
-    if (!this.open) {
-      if (reason) this.#tryAt = Math.min(this.#tryAt, Math.max(now, this.#triedAt + SECOND));
-      return;
-    }
-    this.#settle(now);
-    const connection = this.#connection;
-    connection.at = Math.min(connection.at, now); // the clock may have been set back
-    const silent = now - connection.at;
-    if (silent > this.#silence) {
-      if (!connection.beats) this.#silence = Math.min(this.#silence * 2, TIMES.longestSilence);
-      this.#lose("nothing was heard for too long");
-      this.#tryAt = now;
-    } else if (reason === "online" || (reason && silent > TIMES.doubt)) this.#doubtful = true;
-  }
-
-  // Whether everything that was sent before this time has arrived: a comment has come behind it, or so much time has passed.
-  drainedSince(time, patience = TIMES.drained) {
-    const since = Math.max(time, this.#openedAt);
-    const calm = this.#quietTimer === null && this.#world.now() - since > patience;
-    return this.open && (calm || this.#connection.commentAt > since + SECOND);
-  }
-
-  get openedAt() {
-    return this.#openedAt;
-  }
-
-  // Whether a topic's event has come here.
-  hasSeen(topic, id) {
-    return this.#seen.get(id) === topic;
-  }
-
-  close() {
-    if (this.closed) return;
-    this.closed = true;
-    this.#world.clearTimeout(this.#quietTimer);
-    this.#connection?.close();
-    this.#connection = null;
-    this.poke();
-    this.#doorway.ended(this);
-  }
-
-  keysRead() {
-    return [...this.#topics.values()].filter((topic) => topic.readers.size > 0).map((topic) => topic.key);
-  }
-
-  readersOf(key) {
-    return [...(this.#topics.get(key)?.readers ?? [])];
-  }
-
-  // Those for whom the cursor is right, and newer than their own.
-  readersBehind() {
-    return this.#readers(this.#settled()).filter((reader) => reader.since < this.#cursorAt && reader.cursor !== this.#cursor);
-  }
-
-  #settled() {
-    return [...this.#topics.values()].filter((topic) => topic.settled);
-  }
-
-  #readers(topics = [...this.#topics.values()]) {
-    return topics.flatMap((topic) => [...topic.readers]);
-  }
-
-  #attach(reader, topic) {
-    reader.trunk = this;
-    reader.since = this.#history.next;
-    topic.readers.add(reader);
-    topic.emptySince = this.#emptySince = null;
-  }
-
-  #missed(topic, cursor) {
-    if (cursor === null || (topic.settled && cursor === this.#cursor && this.#cursorAt >= topic.from)) return [];
-    return this.#history.after(topic, cursor);
-  }
-
-  #hasRoomFor(key) {
-    const keys = new Set([...this.#topics.keys(), ...this.#guests, ...[...this.#newcomers].map((reader) => reader.key), key]);
-    const query = this.#query([...keys]);
-    return keys.size === 1 || ([...query].length <= LIMITS.names && query.toString().length <= LIMITS.queryLength);
-  }
-
-  #query(keys) {
-    return new URLSearchParams(keys.flatMap((key) => this.#doorway.matchers(key)));
-  }
-
-  // ---- the loop
-
-  async #run() {
-    await null; // readers that come in one turn are one request
-    while (!this.closed) {
-      if (!(await this.#step(this.#world.now()))) await this.#sleeper.until(this.#wakeAt());
-    }
-  }
-
-  // Resolves to whether there was something to do.
-  async #step(now) {
-    const grant = this.#doorway.grant;
-    if (this.#emptySince !== null && now - this.#emptySince >= TIMES.linger && this.#guests.size === 0) return this.close();
-    if (!grant || now < this.#tryAt) return false;
-    return this.open ? this.#change(grant) : this.#connect(grant);
-  }
-
-  #wakeAt() {
-    const now = this.#world.now();
-    const empty = [this.#emptySince, ...[...this.#topics.values()].map((topic) => topic.emptySince)].filter((time) => time !== null);
-    const times = [this.#tryAt, this.#grant?.refreshAt, ...empty.map((time) => time + TIMES.linger)];
-    return Math.min(...times.filter((time) => time > now));
-  }
-
-  // The newcomers that come from one cursor, or else the guests.
-  #group() {
-    const missing = (key) => !this.#topics.has(key);
-    const [first] = this.#newcomers;
-    if (!first) return {keys: [...this.#guests].filter(missing), from: null};
-    const same = [...this.#newcomers].filter((reader) => reader.cursor === first.cursor).map((reader) => reader.key);
-    return {keys: [...new Set(same)].filter(missing), from: first.cursor};
-  }
-
-  // Topics that nobody has read for a while, or that the token does not grant any more, since nobody reads them.
-  #idle(grant) {
-    const before = this.#world.now() - TIMES.linger;
-    const unread = [...this.#topics.values()].filter((topic) => topic.emptySince !== null && !this.#guests.has(topic.key));
-    return unread.filter((topic) => topic.emptySince <= before || !grant.keys.has(topic.key));
-  }
-
-  // ---- connecting
-
-  // What was carried before goes on after the last event; with nothing of that kind, the first readers say from where.
-  async #connect(grant) {
-    this.#drop(this.#idle(grant));
-    const kept = this.#settled();
-    const fresh = kept.length > 0 ? {keys: [], from: this.#cursor} : this.#group();
-    if (kept.length + fresh.keys.length === 0) return false;
-    const connection = await this.#opened(grant, [...kept.map((topic) => topic.key), ...fresh.keys], fresh.from);
-    if (!connection) return true;
-    const from = this.#history.next;
-    if (kept.length === 0) [this.#cursor, this.#cursorAt] = [fresh.from, from];
-    this.#use(connection, grant, fresh.from, fresh.keys, {base: fresh.from, settled: true, from});
-    return true;
-  }
-
-  // Another connection, from the last event, and then the end of this one. What both have is known by its id; what is fresh comes
-  // from there, too, and is behind the others for a while.
-  async #replace(grant, fresh = []) {
-    const idle = this.#idle(grant);
-    const kept = this.#settled().filter((topic) => !idle.includes(topic)).map((topic) => topic.key);
-    if (kept.length + fresh.length === 0) return this.#lose("the stream is not to be changed");
-    const from = this.#cursor;
-    const connection = await this.#opened(grant, [...kept, ...fresh], from);
-    if (!connection) return true;
-    this.#drop(idle);
-    this.#use(connection, grant, from, fresh, {base: null, settled: false});
-    return true;
-  }
-
-  // A connection, or null when none was to be had; then there is a time to try again.
-  async #opened(grant, keys, from) {
-    const connection = new Connection(this.#world);
-    const url = new URL(grant.hub, this.#world.base);
-    const foreign = this.#world.base !== undefined && url.origin !== new URL(this.#world.base).origin;
-    for (const [name, value] of this.#query(keys)) url.searchParams.append(name, value);
-    const headers = {Accept: "text/event-stream", ...authorization(grant)};
-    if (!this.#plain) headers["Hikyaku-Stream"] = "1";
-    // What is not ASCII cannot be sent in a header.
-    if (from !== null && /^[\x21-\x7e]+$/.test(from)) headers["Last-Event-ID"] = from;
-    else if (from !== null) url.searchParams.append("last_event_id", from);
-    this.#triedAt = this.#world.now();
-    try {
-      const refusal = await connection.open(url.href, {headers, credentials: grant.credentials});
-      if (!refusal && !this.closed) return connection;
-      connection.close();
-      if (!this.closed) this.#refused(grant, refusal);
-    } catch {
-      // To a hub of another origin that does not know our header the browser sends nothing at all.
-      if (foreign) this.#plain = !this.#plain;
-      if (!this.closed) this.#failed("the hub does not answer");
-    }
+function parsed(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
     return null;
   }
+}
 
-  #refused(grant, {status, retryAfter}) {
-    if (status === 401 || status === 403) this.#doorway.refused(grant, status);
-    else if (status >= 400 && status < 500 && ![404, 408, 410, 425, 429].includes(status)) this.#doorway.rejected(status);
-    this.#failed(`the hub answered ${status}`, {status, retryAfter});
-  }
+// ---- tokens.js ------------------------------------------------------------------------------------------------------
 
-  #failed(reason, detail = {}) {
-    this.#failures += 1;
-    this.#wait(reason, detail);
-  }
-
-  #wait(reason, {status = null, retryAfter = 0} = {}) {
-    const pause = pauseAfter(this.#failures, {retry: this.#retry, retryAfter, random: this.#world.random});
-    this.#tryAt = this.#world.now() + pause;
-    if (!this.open) this.#doorway.tell([...this.#readers(), ...this.#newcomers], "reconnecting", {reason, status, pause});
-  }
-
-  // From now on this is the connection; it carries fresh topics beside those that there were.
-  #use(connection, grant, from, fresh, options) {
-    this.#connection?.close();
-    this.#unsettle();
-    this.#connection = connection;
-    this.#grant = grant;
-    this.#openedAt = this.#world.now();
-    this.#tryAt = this.#failures = 0;
-    this.#doubtful = false;
-    this.#leaving.clear();
-    for (const key of fresh) this.#carry(key, {joined: true, ...options});
-    const lost = from !== null && from !== "earliest" && connection.resumed !== null && connection.resumed !== from;
-    this.#gapTold = lost;
-    const mine = (handler) => (value) => connection === this.#connection && handler(value);
-    connection.read({
-      onevent: mine((event) => this.#receive(event)),
-      onmark: mine((id) => this.#mark(id)),
-      onretry: mine((wait) => (this.#retry = wait)),
-      onoversize: mine((id) => this.#oversize(id)),
-      oncomment: mine(() => this.#hear()),
-      onend: mine((reason) => this.#lose(reason)),
-    });
-    this.#beginCatchUp();
-    this.#tellConnected(this.#readers());
-    if (lost) this.#gap(this.#readers(), {reason: "unknown", lastEventId: from});
-    this.#doorway.opened(this);
-  }
-
-  #lose(reason) {
-    this.#connection?.close();
-    this.#connection = null;
-    this.#openedAt = Infinity;
-    this.#offered = null;
-    this.#wait(reason);
-    this.#unsettle();
-    this.poke();
-    return true;
-  }
-
-  #unsettle() {
-    this.#drop([...this.#topics.values()].filter((topic) => !topic.settled));
-  }
-
-  // Takes topics off.
-  #drop(topics) {
-    for (const topic of topics) {
-      this.#topics.delete(topic.key);
-      this.#sendAway(topic.readers);
-    }
-    if (this.empty) this.#emptySince ??= this.#world.now();
-  }
-
-  // A topic is on the stream, or about to be, and with it the newcomers that come from there.
-  #carry(key, options) {
-    const topic = new Topic(key, {...options, at: this.#world.now()});
-    topic.emptySince = topic.at;
-    this.#topics.set(key, topic);
-    const newcomers = [...this.#newcomers].filter((reader) => reader.key === key);
-    for (const reader of newcomers.filter((each) => each.cursor === topic.base)) {
-      this.#newcomers.delete(reader);
-      this.#attach(reader, topic);
-    }
-    this.#sendAway(newcomers.filter((reader) => reader.cursor !== topic.base));
-    return topic;
-  }
-
-  // To be placed again, each from its own cursor.
-  #sendAway(readers) {
-    for (const reader of readers) {
-      this.#newcomers.delete(reader);
-      reader.trunk = null;
-      this.#doorway.again(reader);
-    }
-  }
-
-  // ---- changing the stream
-
-  async #change(grant) {
-    if (this.#doubtful || grant.hub !== this.#grant.hub) return this.#replace(grant);
-    const group = this.#group();
-    const idle = this.#idle(grant);
-    const refreshed = grant !== this.#grant && this.#world.now() >= this.#grant.refreshAt;
-    // A stream has at least one topic. Without readers this trunk ends soon.
-    if (idle.length === this.#topics.size && group.keys.length === 0) return false;
-    if (this.#connection.capability) return group.keys.length + idle.length > 0 || refreshed ? this.#post(grant, group, idle) : false;
-    // Readers that come from a cursor need a trunk of their own. Idle topics wait for another reason to make a new connection, and
-    // guests until those before them have settled.
-    if (group.from !== null) this.#sendAway([...this.#newcomers]);
-    const settled = this.#settled().length === this.#topics.size;
-    const fresh = group.from === null && (settled || this.#newcomers.size > 0) ? group.keys : [];
-    return fresh.length > 0 || refreshed ? this.#replace(grant, fresh) : group.from !== null;
-  }
-
-  // Topics are added before the hub is asked, since its stream may be faster than its answer.
-  async #post(grant, group, idle) {
-    const connection = this.#connection;
-    const added = group.keys.map((key) => this.#carry(key, {base: group.from, joined: false, settled: group.from === null}));
-    const body = this.#query([...this.#topics.values()].filter((topic) => !idle.includes(topic)).map((topic) => topic.key));
-    if (added.length > 0 && group.from !== null) body.append("last_event_id", group.from);
-    const {status, retryAfter, position} = await this.#ask(grant, connection.capability, body);
-    if (this.closed || connection !== this.#connection) return true;
-    if (status === 204) this.#changed(grant, added, idle, position);
-    else if (status === 401 || status === 429) {
-      this.#drop(added);
-      if (status === 401) this.#doorway.refused(grant, status);
-      this.#failed(`the hub answered ${status}`, {status, retryAfter});
-    } else this.#doubtful = true; // the stream is gone, is another's, or nobody knows whether it was changed
-    return true;
-  }
-
-  async #ask(grant, capability, body) {
-    const url = new URL(grant.hub, this.#world.base);
-    url.pathname = `${url.pathname.replace(/\/$/, "")}/streams/${encodeURIComponent(capability)}`;
-    const headers = {"Content-Type": "application/x-www-form-urlencoded", ...authorization(grant)};
-    try {
-      const response = await fetchWithin(this.#world, url.href, {method: "POST", headers, body: body.toString(), credentials: grant.credentials});
-      return {status: response.status, retryAfter: retryAfterOf(response, this.#world), position: response.headers.get("mercure-last-event-id")};
-    } catch {
-      return {status: 0};
-    }
-  }
-
-  #changed(grant, added, idle, position) {
-    const now = this.#world.now();
-    this.#failures = 0;
-    this.#grant = grant;
-    for (const topic of added) Object.assign(topic, {joined: true, at: now});
-    for (const topic of idle) this.#leaving.set(topic.key, now);
-    this.#drop(idle); // with whoever has come back to it meanwhile
-    this.#offered = position ? {cursor: position, at: now, before: this.#cursor} : null;
-    if (added.some((topic) => topic.readers.size > 0)) {
-      this.#beginCatchUp();
-      this.#tellConnected(this.#readers(added));
-    }
-    this.#doorway.opened(this);
-  }
-
-  // ---- events
-
-  #receive(event) {
-    if (event.type === "mercure" && this.#control(event)) return;
-    if (this.#quietTimer !== null) this.#waitForQuiet();
-    const topic = this.#topics.get(this.#doorway.keyOf(event));
-    if (!topic) return;
-    if (event.identified) {
-      if (this.#seen.get(event.id) === topic) return;
-      this.#remember(event.id, topic);
-      topic.lastId = event.id;
-      this.#history.add(topic, event);
-    }
-    topic.lastAt = this.#world.now();
-    this.#doorway.deliver(topic.readers, event);
-    for (const reader of topic.readers) reader.since = this.#history.next;
-    if (event.identified && topic.settled) this.#mark(event.id);
-  }
-
-  #remember(id, topic) {
-    this.#seen.delete(id);
-    this.#seen.set(id, topic);
-    if (this.#seen.size > LIMITS.ids) this.#seen.delete(this.#seen.keys().next().value);
-  }
-
-  #mark(id) {
-    [this.#cursor, this.#cursorAt] = [id, this.#history.next];
-    this.#doorway.moved(this);
-  }
-
-  // The hub's own events: returns whether this was one that is not for readers.
-  #control(event) {
-    const document = parsed(event.data);
-    if (document?.type !== "gap") return false;
-    const topics = this.#lostTopics(document);
-    const settled = topics.some((topic) => topic.settled);
-    if (event.identified && settled) this.#mark(event.id);
-    // The header of the answer may have said it already.
-    const told = this.#gapTold && settled && document.reason === "unknown";
-    if (told) this.#gapTold = false;
-    else this.#gap(this.#readers(topics), {reason: document.reason, lastEventId: document.last_event_id});
-    return true;
-  }
-
-  #lostTopics(document) {
-    const topics = [...this.#topics.values()];
-    if (Array.isArray(document.matches)) {
-      const patterns = new Set(document.matches.map((each) => each?.match));
-      return topics.filter((topic) => this.#doorway.matchers(topic.key).some(([, pattern]) => patterns.has(pattern)));
-    }
-    const added = topics.filter((topic) => !topic.settled && topic.base === document.last_event_id);
-    return added.length > 0 ? added : topics;
-  }
-
-  #oversize(id) {
-    if (id) this.#mark(id);
-    this.#gap(this.#readers(), {reason: "oversize", lastEventId: id});
-  }
-
-  #gap(readers, detail) {
-    this.#doorway.tell(readers, "gap", detail);
-  }
-
-  // ---- what is known only after a while
-
-  // When everything has arrived, added topics have caught up, those that were taken off may come again, and the position is
-  // reached that the hub told with a change.
-  #settle(now) {
-    const arrived = (at) => this.#connection.commentAt > at + SECOND || now - at > TIMES.drained;
-    for (const [key, at] of this.#leaving) if (arrived(at)) this.#leaving.delete(key);
-    for (const topic of this.#topics.values()) {
-      if (topic.from < Infinity || !topic.joined || !arrived(topic.at)) continue;
-      Object.assign(topic, {settled: true, from: this.#history.next});
-    }
-    if (this.#offered && arrived(this.#offered.at)) {
-      if (this.#offered.before === this.#cursor) this.#mark(this.#offered.cursor);
-      this.#offered = null;
-    }
-    this.#doorway.settled();
-  }
-
-  // A comment comes after everything that was missed: but for the first, which greets.
-  #hear() {
-    if (this.#connection.beats && this.#quietTimer !== null) this.#caughtUp();
-    this.#settle(this.#world.now());
-  }
-
-  #beginCatchUp() {
-    this.#catchUpUntil = this.#world.now() + TIMES.longestCatchUp;
-    this.#waitForQuiet();
-  }
-
-  // Or else readers have caught up when nothing comes for a moment.
-  #waitForQuiet() {
-    const wait = Math.min(TIMES.quiet, this.#catchUpUntil - this.#world.now());
-    this.#world.clearTimeout(this.#quietTimer);
-    this.#quietTimer = this.#world.setTimeout(() => this.#caughtUp(), Math.max(0, wait));
-  }
-
-  #caughtUp() {
-    this.#world.clearTimeout(this.#quietTimer);
-    this.#quietTimer = null;
-    if (this.open) this.#doorway.tell(this.#readers(), "caught-up", {});
-  }
-
-  #tellConnected(readers) {
-    this.#doorway.tell(readers, "connected", {});
-    if (this.#quietTimer === null) this.#doorway.tell(readers, "caught-up", {});
+// What the token says of itself: nothing here depends on its being true.
+function claimsOf(token) {
+  try {
+    const bytes = Uint8Array.from(atob(token.split(".")[1].replace(/-/g, "+").replace(/_/g, "/")), (each) => each.charCodeAt(0));
+    return Object(JSON.parse(new TextDecoder().decode(bytes)));
+  } catch {
+    return {};
   }
 }
 
-// ---- who lets readers in ---------------------------------------------------------------------------------------------
+// Tokens of the same rights use the same connection, whenever they were made.
+function rightsOf(token) {
+  const {exp, iat, nbf, jti, ...rights} = claimsOf(token ?? "");
+  return token === null ? null : JSON.stringify(rights);
+}
+
+function authorization(grant) {
+  return grant.token ? {Authorization: `Bearer ${grant.token}`} : {};
+}
+
+// ---- doors.js -------------------------------------------------------------------------------------------------------
+
+// Who lets readers in: a door is asked with names, and answers with what they stand for, and a token that grants it.
 
 // It is of no use to ask again.
 class Refusal extends Error {
@@ -1028,6 +323,1000 @@ class OpenDoor {
     return usable.reduce((best, token) => ((claimsOf(token ?? "").exp ?? 0) > (claimsOf(best ?? "").exp ?? 0) ? token : best));
   }
 }
+
+// ---- cargo.js -------------------------------------------------------------------------------------------------------
+
+// What a stream carries, and for whom.
+
+// What a trunk knows of one of its topics.
+//
+// base       the cursor from which its events came; null: from when it was added
+// joined     the hub has said that the stream carries it
+// at         since when; `question` is what it was asked for with, if it was one: see Arrivals
+// settled    the stream's cursor is right for it, too. Not so when it was added with a cursor, for which the hub went back, until
+//            it has caught up
+// from       the number in the history from which on no event that was sent before it was added can be
+class Topic {
+  readers = new Set();
+  whole = true; // all events since `base` are in the history
+  lastId = null;
+  lastAt = -Infinity;
+  emptySince = null;
+  question = null;
+
+  constructor(key, {base, joined, settled, from = Infinity, at}) {
+    Object.assign(this, {key, base, joined, settled, from, at});
+  }
+}
+
+class Cargo {
+  #world;
+  #trunk;
+  #doorway;
+  topics = new Map(); // what the stream carries, by key
+  newcomers = new Set(); // readers of topics that it is to carry
+  guests = new Set(); // keys that it is to carry for the readers of another trunk
+  leaving = new Map(); // keys of topics taken off, of which events may still be on their way, and by which change
+  emptySince;
+
+  constructor(world, trunk, doorway) {
+    this.#world = world;
+    this.#trunk = trunk;
+    this.#doorway = doorway;
+    this.emptySince = world.now();
+  }
+
+  get all() {
+    return [...this.topics.values()];
+  }
+
+  get settled() {
+    return this.all.filter((topic) => topic.settled);
+  }
+
+  get empty() {
+    return this.newcomers.size === 0 && this.readers().length === 0;
+  }
+
+  readers(topics = this.all) {
+    return topics.flatMap((topic) => [...topic.readers]);
+  }
+
+  query(keys) {
+    return new URLSearchParams(keys.flatMap((key) => this.#doorway.matchers(key)));
+  }
+
+  hasRoomFor(key) {
+    const keys = new Set([...this.topics.keys(), ...this.guests, ...[...this.newcomers].map((reader) => reader.key), key]);
+    const query = this.query([...keys]);
+    return keys.size === 1 || ([...query].length <= LIMITS.names && query.toString().length <= LIMITS.queryLength);
+  }
+
+  host(keys) {
+    this.guests = new Set(keys.filter((key) => this.topics.has(key) || (!this.leaving.has(key) && this.hasRoomFor(key))));
+  }
+
+  // ---- readers
+
+  welcome(reader) {
+    reader.trunk = this.#trunk;
+    this.newcomers.add(reader);
+    this.emptySince = null;
+  }
+
+  // `since`: the number in the history of what it gets next.
+  attach(reader, topic, since) {
+    reader.trunk = this.#trunk;
+    reader.since = since;
+    topic.readers.add(reader);
+    topic.emptySince = this.emptySince = null;
+  }
+
+  remove(reader) {
+    this.newcomers.delete(reader);
+    const topic = this.topics.get(reader.key);
+    if (topic?.readers.delete(reader) && topic.readers.size === 0) topic.emptySince = this.#world.now();
+    if (this.empty) this.emptySince = this.#world.now();
+    reader.trunk = null;
+  }
+
+  // To be placed again, each from its own cursor.
+  sendAway(readers) {
+    for (const reader of readers) {
+      this.newcomers.delete(reader);
+      reader.trunk = null;
+      this.#doorway.again(reader);
+    }
+  }
+
+  // ---- topics
+
+  // What is to be added next: the newcomers that come from one cursor, or else the guests.
+  group() {
+    const missing = (key) => !this.topics.has(key);
+    const [first] = this.newcomers;
+    if (!first) return {keys: [...this.guests].filter(missing), from: null};
+    const same = [...this.newcomers].filter((reader) => reader.cursor === first.cursor).map((reader) => reader.key);
+    return {keys: [...new Set(same)].filter(missing), from: first.cursor};
+  }
+
+  // Topics that nobody has read for a while, or that the token does not grant any more, since nobody reads them.
+  idle(grant) {
+    const before = this.#world.now() - TIMES.linger;
+    const unread = this.all.filter((topic) => topic.emptySince !== null && !this.guests.has(topic.key));
+    return unread.filter((topic) => topic.emptySince <= before || !grant.keys.has(topic.key));
+  }
+
+  // When it or one of its topics has been empty for long enough.
+  get deadlines() {
+    const empty = [this.emptySince, ...this.all.map((topic) => topic.emptySince)].filter((time) => time !== null);
+    return empty.map((time) => time + TIMES.linger);
+  }
+
+  // A topic is on the stream, or about to be, and with it the newcomers that come from there.
+  carry(key, {since, ...options}) {
+    const topic = new Topic(key, {...options, at: this.#world.now()});
+    topic.emptySince = topic.at;
+    this.topics.set(key, topic);
+    const newcomers = [...this.newcomers].filter((reader) => reader.key === key);
+    for (const reader of newcomers.filter((each) => each.cursor === topic.base)) {
+      this.newcomers.delete(reader);
+      this.attach(reader, topic, since);
+    }
+    this.sendAway(newcomers.filter((reader) => reader.cursor !== topic.base));
+    return topic;
+  }
+
+  // Takes topics off.
+  drop(topics) {
+    for (const topic of topics) {
+      this.topics.delete(topic.key);
+      this.sendAway(topic.readers);
+    }
+    if (this.empty) this.emptySince ??= this.#world.now();
+  }
+
+  // Those of which something is missing, as an event of the hub's says.
+  lost({matches, last_event_id: lastEventId}) {
+    if (Array.isArray(matches)) {
+      const patterns = new Set(matches.map((each) => each?.match));
+      return this.all.filter((topic) => this.#doorway.matchers(topic.key).some(([, pattern]) => patterns.has(pattern)));
+    }
+    const added = this.all.filter((topic) => !topic.settled && topic.base === lastEventId);
+    return added.length > 0 ? added : this.all;
+  }
+}
+
+// ---- catch-up.js ----------------------------------------------------------------------------------------------------
+
+// When readers have caught up with what they missed: when the hub tells. Where it doesn't, when it sends a comment, or nothing
+// for a moment; but a stream on which something comes all the time is not waited for for ever.
+
+class CatchUp {
+  #world;
+  #arrivals;
+  #done;
+  #question = null;
+  #timer = null;
+  #until = 0;
+
+  constructor(world, arrivals, done) {
+    this.#world = world;
+    this.#arrivals = arrivals;
+    this.#done = done;
+  }
+
+  // Whether something may be missing.
+  get pending() {
+    return this.#timer !== null;
+  }
+
+  // Something was asked for, with a question if the hub tells.
+  begin(question) {
+    this.#question = question;
+    this.#until = this.#world.now() + TIMES.longestCatchUp;
+    this.#wait();
+    this.look();
+  }
+
+  // An event has come.
+  prolong() {
+    if (this.pending) this.#wait();
+  }
+
+  // A comment has come.
+  look() {
+    if (!this.pending) return;
+    const question = this.#question;
+    if (question ? this.#arrivals.behind({question, at: question.takenAt}) : this.#arrivals.beats) this.#end();
+  }
+
+  close() {
+    this.#world.clearTimeout(this.#timer);
+    this.#timer = null;
+  }
+
+  // Should the hub not tell at all, a longer silence will do.
+  #wait() {
+    const wait = this.#question ? TIMES.longestCatchUp : Math.min(TIMES.quiet, this.#until - this.#world.now());
+    this.#world.clearTimeout(this.#timer);
+    this.#timer = this.#world.setTimeout(() => this.#end(), Math.max(0, wait));
+  }
+
+  #end() {
+    this.close();
+    this.#done();
+  }
+}
+
+// ---- arrivals.js ----------------------------------------------------------------------------------------------------
+
+// What of a stream has arrived.
+//
+// The hub sends a comment, `: caught up`, behind all that was missed: after a subscribe with a last event id, and after each change
+// of the stream with one, also where that changes nothing (docs/live-streams.md). So such a request is a question, and the
+// comment its answer: everything that was sent before the question was asked has arrived.
+//
+//     client   ── question ──┐                        ┌─► answered
+//     hub      ─── event ────┴── event ── : caught up ─┘
+//
+// Two questions may share one comment: it answers the oldest for certain, and perhaps more.
+//
+// Beside those there are the comments that a hub sends when it has nothing to say, and of hubs that do not tell, nothing but time.
+
+const CAUGHT_UP = "caught up";
+
+class Arrivals {
+  #world;
+  #tells; // the hub answers
+  #openedAt;
+  #due = []; // questions, the oldest first
+  #asked = 0;
+  #answered = 0; // questions that are, for certain
+  #answeredAt = -Infinity; // when the newest of them was asked
+  #comments = 0;
+  #beatAt = -Infinity;
+
+  // Whether an answer may have been for more questions than one, and there is something that depends on it.
+  unsure = false;
+
+  constructor(world, {tells}) {
+    this.#world = world;
+    this.#tells = tells;
+    this.#openedAt = world.now();
+  }
+
+  // Something is asked for with a last event id. `matters`: somebody waits for the answer.
+  ask({at = this.#world.now(), matters = true} = {}) {
+    const question = {number: ++this.#asked, at, matters, takenAt: Infinity};
+    this.#due.push(question);
+    this.unsure = false;
+    return question;
+  }
+
+  // The hub has done what it was asked for.
+  take(question) {
+    question.takenAt = this.#world.now();
+  }
+
+  // The hub has not, and will not answer.
+  withdraw(question) {
+    this.#due = this.#due.filter((other) => other !== question);
+    this.unsure &&= this.#due.some((other) => other.matters);
+  }
+
+  // A comment has come.
+  hear(text) {
+    if (text === CAUGHT_UP) {
+      this.#answer();
+      this.unsure = this.#due.some((question) => question.matters);
+    } else if (++this.#comments > 1) this.#beat(); // the first one greets, and comes before what was missed
+  }
+
+  // Whether the hub has been heard to speak when it had nothing to say.
+  get beats() {
+    return this.#comments > 1;
+  }
+
+  // Whether everything has arrived that was sent before a change of the stream: one that was a question, or one that was made at
+  // this time.
+  behind({question = null, at}) {
+    return (question !== null && question.number <= this.#answered) || this.since(at);
+  }
+
+  // Whether everything has arrived that was sent before this time.
+  since(time, patience = TIMES.drained) {
+    if (this.#answeredAt > time) return true;
+    const since = Math.max(time, this.#openedAt);
+    return this.#beatAt > since + TIMES.skew || (this.#mute && this.#world.now() - since > patience);
+  }
+
+  // Whether to ask because of this time, null for none.
+  lacks(time) {
+    if (time === null || this.#world.now() <= time || this.since(time, Infinity)) return false;
+    return !this.#due.some((question) => question.at > time);
+  }
+
+  // A hub that has not answered for so long never will. Then it is as with hubs that do not tell: what nobody has seen for a while is
+  // not on its way any more. That is wrong where a network holds something back for longer.
+  get #mute() {
+    const oldest = this.#due.find((question) => question.matters);
+    return !this.#tells || (oldest !== undefined && this.#world.now() - oldest.at > TIMES.drained);
+  }
+
+  #answer() {
+    const question = this.#due.shift();
+    if (question) [this.#answered, this.#answeredAt] = [question.number, question.at];
+  }
+
+  // Had there been anything to say, it had been said.
+  #beat() {
+    this.#beatAt = this.#world.now();
+    while (this.#due.length > 0 && this.#due[0].takenAt + TIMES.skew < this.#beatAt) this.#answer();
+  }
+}
+
+// ---- connection.js --------------------------------------------------------------------------------------------------
+
+// One response of the hub, and the changes that are made to it.
+
+class Connection {
+  #world;
+  #abort = new AbortController();
+  #body = null;
+  capability = null; // who knows it may change the stream
+  resumed = null; // where the hub says that the stream begins
+  openedAt = null;
+  at = null; // the last byte
+  arrivals = null;
+  question = null; // that the stream was opened with: see Arrivals
+
+  constructor(world) {
+    this.#world = world;
+  }
+
+  // Resolves to nothing when the stream is open, else to {status, retryAfter}; rejects when nobody answers.
+  // `plain`: without asking for a stream that can be changed.
+  async open(grant, query, {from, plain}) {
+    const url = new URL(grant.hub, this.#world.base);
+    for (const [name, value] of query) url.searchParams.append(name, value);
+    const headers = {Accept: "text/event-stream", ...authorization(grant)};
+    if (!plain) headers["Hikyaku-Stream"] = "1";
+    // What is not ASCII cannot be sent in a header.
+    if (from !== null && /^[\x21-\x7e]+$/.test(from)) headers["Last-Event-ID"] = from;
+    else if (from !== null) url.searchParams.append("last_event_id", from);
+    const askedAt = this.#world.now();
+    const response = await fetchWithin(this.#world, url.href, {headers, credentials: grant.credentials}, this.#abort);
+    const type = response.headers.get("content-type") ?? "";
+    if (response.status !== 200 || !type.startsWith("text/event-stream") || !response.body) {
+      const retryAfter = retryAfterOf(response, this.#world);
+      this.close();
+      return {status: response.status === 200 ? 502 : response.status, retryAfter};
+    }
+    this.#begin(response, from, askedAt);
+  }
+
+  // Whether the hub is of another origin than the page.
+  isForeign({hub}) {
+    const {base} = this.#world;
+    return base !== undefined && new URL(hub, base).origin !== new URL(base).origin;
+  }
+
+  #begin(response, from, askedAt) {
+    this.capability = response.headers.get("hikyaku-stream");
+    this.resumed = response.headers.get("mercure-last-event-id");
+    this.at = this.openedAt = this.#world.now();
+    this.#body = response.body;
+    this.arrivals = new Arrivals(this.#world, {tells: this.capability !== null});
+    if (from === null || this.capability === null) return;
+    this.question = this.arrivals.ask({at: askedAt});
+    this.arrivals.take(this.question);
+  }
+
+  // Handlers are those of EventParser, and onend(reason).
+  async read(handlers) {
+    const parser = new EventParser({
+      ...handlers,
+      oncomment: (text) => {
+        this.arrivals.hear(text);
+        handlers.oncomment?.();
+      },
+    });
+    let reason = "the hub ended the stream";
+    try {
+      const reader = this.#body.getReader();
+      for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
+        this.at = this.#world.now();
+        parser.push(piece.value);
+      }
+    } catch {
+      reason = "the connection was lost";
+    }
+    this.close();
+    handlers.onend(reason);
+  }
+
+  // POST {hub}/streams/{capability}. Resolves to {status, retryAfter, position, question}, the status 0 when nobody answers.
+  async change(grant, body, {matters}) {
+    const url = new URL(grant.hub, this.#world.base);
+    url.pathname = `${url.pathname.replace(/\/$/, "")}/streams/${encodeURIComponent(this.capability)}`;
+    const headers = {"Content-Type": "application/x-www-form-urlencoded", ...authorization(grant)};
+    const question = body.has("last_event_id") ? this.arrivals.ask({matters}) : null;
+    try {
+      const init = {method: "POST", headers, body: body.toString(), credentials: grant.credentials};
+      const response = await fetchWithin(this.#world, url.href, init);
+      if (question) this.arrivals[response.status === 204 ? "take" : "withdraw"](question);
+      const position = response.headers.get("mercure-last-event-id");
+      return {status: response.status, retryAfter: retryAfterOf(response, this.#world), position, question};
+    } catch {
+      return {status: 0};
+    }
+  }
+
+  close() {
+    this.#abort.abort();
+  }
+}
+
+// ---- history.js -----------------------------------------------------------------------------------------------------
+
+// What a trunk remembers of the events that it has had.
+
+// The newest events, in the order of the stream.
+class History {
+  #entries = [];
+  #length = 0;
+  next = 0;
+
+  add(topic, event) {
+    this.#entries.push({topic, event, settled: topic.settled, number: this.next++});
+    this.#length += event.data.length;
+    while (this.#entries.length > LIMITS.history || this.#length > LIMITS.historyLength) {
+      const oldest = this.#entries.shift();
+      oldest.topic.whole = false;
+      this.#length -= oldest.event.data.length;
+    }
+  }
+
+  // The events of a topic after a cursor, or null where it isn't certain which these are.
+  after(topic, cursor) {
+    if (cursor === topic.lastId) return [];
+    let index = this.#entries.length - 1;
+    while (index >= 0 && !this.#tells(this.#entries[index], topic, cursor)) index -= 1;
+    if (index < 0 && !(topic.whole && cursor === topic.base)) return null;
+    return this.#entries.slice(index + 1).filter((entry) => entry.topic === topic).map((entry) => entry.event);
+  }
+
+  #tells(entry, topic, cursor) {
+    if (entry.event.id !== cursor) return false;
+    return entry.topic === topic || (entry.settled && topic.settled && entry.number >= topic.from);
+  }
+}
+
+// The ids of events, and the topic that each came for: against repeats.
+class Seen {
+  #topics = new Map();
+
+  has(id, topic) {
+    return this.#topics.get(id) === topic;
+  }
+
+  add(id, topic) {
+    this.#topics.delete(id);
+    this.#topics.set(id, topic);
+    if (this.#topics.size > LIMITS.ids) this.#topics.delete(this.#topics.keys().next().value);
+  }
+}
+
+// ---- world.js -------------------------------------------------------------------------------------------------------
+
+// What the network and the clock are; tests have others.
+
+const WORLD = {
+  fetch: (...all) => globalThis.fetch(...all),
+  now: () => Date.now(),
+  random: () => Math.random(),
+  setTimeout: (...all) => globalThis.setTimeout(...all),
+  clearTimeout: (timer) => globalThis.clearTimeout(timer),
+  warn: (text) => console.warn(`hikyaku: ${text}`),
+  base: globalThis.location?.href,
+};
+
+// Where a loop waits until it is poked, or until a time has come. A poke that comes before is not lost.
+class Sleeper {
+  #world;
+  #poked = false;
+  #wake = null;
+
+  constructor(world) {
+    this.#world = world;
+  }
+
+  poke() {
+    this.#poked = true;
+    this.#wake?.();
+  }
+
+  async until(time = Infinity) {
+    const wait = Math.min(time - this.#world.now(), 600 * SECOND);
+    if (!this.#poked && wait > 0) {
+      await new Promise((resolve) => {
+        const timer = this.#world.setTimeout(resolve, wait);
+        this.#wake = () => {
+          this.#world.clearTimeout(timer);
+          resolve();
+        };
+      });
+    }
+    this.#wake = null;
+    this.#poked = false;
+  }
+}
+
+// ---- trunk.js -------------------------------------------------------------------------------------------------------
+
+// One connection that is made again, and carries the topics of many readers, in order, once.
+
+// A connection to the hub: made again from its last event when it is lost, and changed while it is open, by
+// POST {hub}/streams/{capability} or, where the hub has no such thing, by a second one that is made before the first is broken.
+//
+//     waiting ──► connecting ──► open ──► closed: nobody reads, or another trunk carries its readers
+//        ▲            │            │
+//        └────────────┴────────────┘
+//
+// Topics that have not settled when the connection breaks are taken off, and added once more for each reader from where it is.
+class Trunk {
+  #world;
+  #doorway;
+  #sleeper;
+  #cargo;
+  #connection = null;
+  #catchUp = null; // of the connection
+  #history = new History();
+  #seen = new Seen();
+  #cursor = null; // of the settled topics
+  #cursorAt = 0; // the number in the history that comes after it
+  #offered = null; // a cursor that is right as soon as everything has arrived that was sent before, and with which change it came
+  #soundFrom = null; // a time: whether everything from before is here, the hub is to say
+  #grant = null; // with which the connection was made or changed last
+  #failures = 0;
+  #retry = null; // as the hub has told
+  #triedAt = 0;
+  #tryAt = 0;
+  #doubtful = false; // the connection is to be made anew
+  #silence = TIMES.silence;
+  #plain = false; // does not ask for a stream that can be changed
+  #gapTold = false;
+  closed = false;
+
+  constructor(world, doorway) {
+    this.#world = world;
+    this.#doorway = doorway;
+    this.#sleeper = new Sleeper(world);
+    this.#cargo = new Cargo(world, this, doorway);
+    this.#run();
+  }
+
+  get open() {
+    return this.#connection !== null;
+  }
+
+  get openedAt() {
+    return this.#connection?.openedAt ?? Infinity;
+  }
+
+  get cursor() {
+    return this.#cursor;
+  }
+
+  get empty() {
+    return this.#cargo.empty;
+  }
+
+  // One that the stream carries for certain.
+  topic(key) {
+    const topic = this.#cargo.topics.get(key);
+    return topic?.joined ? topic : null;
+  }
+
+  // ---- readers
+
+  // Serves a reader from what is known here, if that is certain to be all that it misses, and no more.
+  place(reader) {
+    const topic = this.#cargo.topics.get(reader.key);
+    const missed = topic && this.#missed(topic, reader.cursor);
+    if (!missed) return false;
+    this.#cargo.attach(reader, topic, this.#history.next);
+    for (const event of missed) this.#doorway.deliver([reader], event);
+    if (this.open) this.#tellConnected([reader]);
+    return true;
+  }
+
+  // Whether a reader's topic can be added from the reader's cursor: "now", "later", "never"; "full" when it is one too many.
+  takes(reader) {
+    const {topics, newcomers, leaving, settled} = this.#cargo;
+    const rivals = [...newcomers].filter((other) => other.key === reader.key);
+    if (rivals.length > 0) return rivals[0].cursor === reader.cursor ? "now" : "later";
+    if (this.closed || topics.has(reader.key) || leaving.has(reader.key)) return "never";
+    if (!this.#cargo.hasRoomFor(reader.key)) return "full";
+    if (this.open) return this.#connection.capability || reader.cursor === null ? "now" : "never";
+    if (settled.length > 0 || [...newcomers].some((other) => other.cursor !== reader.cursor)) return "later";
+    return "now";
+  }
+
+  add(reader) {
+    this.#cargo.welcome(reader);
+    this.poke();
+  }
+
+  // A reader of another trunk that stands where this one does: it is connected already.
+  adopt(reader) {
+    reader.trunk.remove(reader);
+    this.#cargo.attach(reader, this.#cargo.topics.get(reader.key), this.#history.next);
+    if (!this.#catchUp.pending) this.#doorway.tell([reader], "caught-up", {});
+  }
+
+  remove(reader) {
+    this.#cargo.remove(reader);
+    this.poke();
+  }
+
+  // Carries these from now on, beside its own, for readers that are still on other trunks.
+  host(keys) {
+    this.#cargo.host(keys);
+    this.poke();
+  }
+
+  keysRead() {
+    return this.#cargo.all.filter((topic) => topic.readers.size > 0).map((topic) => topic.key);
+  }
+
+  readersOf(key) {
+    return [...(this.#cargo.topics.get(key)?.readers ?? [])];
+  }
+
+  // Those for whom the cursor is right, and newer than their own.
+  readersBehind() {
+    const readers = this.#cargo.readers(this.#cargo.settled);
+    return readers.filter((reader) => reader.since < this.#cursorAt && reader.cursor !== this.#cursor);
+  }
+
+  #missed(topic, cursor) {
+    if (cursor === null || (topic.settled && cursor === this.#cursor && this.#cursorAt >= topic.from)) return [];
+    return this.#history.after(topic, cursor);
+  }
+
+  // ---- the connection, as others see it
+
+  poke() {
+    this.#sleeper.poke();
+  }
+
+  // Looks whether the connection is alive. With a reason to doubt it, sooner than by itself, and a connection that is lost is
+  // tried again at once.
+  check(reason = null) {
+    const now = this.#world.now();
+    this.poke();
+    if (!this.open) {
+      if (reason) this.#tryAt = Math.min(this.#tryAt, Math.max(now, this.#triedAt + SECOND));
+      return;
+    }
+    this.#settle();
+    const connection = this.#connection;
+    connection.at = Math.min(connection.at, now); // the clock may have been set back
+    const silent = now - connection.at;
+    if (silent > this.#silence) {
+      if (!connection.arrivals.beats) this.#silence = Math.min(this.#silence * 2, TIMES.longestSilence);
+      this.#lose("nothing was heard for too long");
+      this.#tryAt = now;
+    } else if (reason === "online" || (reason && silent > TIMES.doubt)) this.#doubtful = true;
+  }
+
+  // Whether everything that was sent before this time has arrived, or so much time has passed where the hub does not tell.
+  drainedSince(time, patience) {
+    return this.open && this.#connection.arrivals.since(time, this.#catchUp.pending ? Infinity : patience);
+  }
+
+  // Asks the hub to tell. One that is about to, it asks when it has.
+  sound(time) {
+    if (!this.open || this.#catchUp.pending) return;
+    this.#soundFrom = Math.max(this.#soundFrom ?? time, time);
+    this.poke();
+  }
+
+  // Whether a topic's event has come here.
+  hasSeen(topic, id) {
+    return this.#seen.has(id, topic);
+  }
+
+  close() {
+    if (this.closed) return;
+    this.closed = true;
+    this.#hangUp();
+    this.poke();
+    this.#doorway.ended(this);
+  }
+
+  #hangUp() {
+    this.#connection?.close();
+    this.#catchUp?.close();
+    this.#connection = this.#catchUp = this.#offered = this.#soundFrom = null;
+  }
+
+  // ---- the loop
+
+  async #run() {
+    await null; // readers that come in one turn are one request
+    while (!this.closed) {
+      if (!(await this.#step(this.#world.now()))) await this.#sleeper.until(this.#wakeAt());
+    }
+  }
+
+  // Resolves to whether there was something to do.
+  async #step(now) {
+    const grant = this.#doorway.grant;
+    const {emptySince, guests} = this.#cargo;
+    if (emptySince !== null && now - emptySince >= TIMES.linger && guests.size === 0) return this.close();
+    if (!grant || now < this.#tryAt) return false;
+    return this.open ? this.#change(grant) : this.#connect(grant);
+  }
+
+  #wakeAt() {
+    const now = this.#world.now();
+    const times = [this.#tryAt, this.#grant?.refreshAt, ...this.#cargo.deadlines];
+    return Math.min(...times.filter((time) => time > now));
+  }
+
+  // ---- connecting
+
+  // What was carried before goes on after the last event; with nothing of that kind, the first readers say from where.
+  async #connect(grant) {
+    this.#cargo.drop(this.#cargo.idle(grant));
+    const kept = this.#cargo.settled;
+    const fresh = kept.length > 0 ? {keys: [], from: this.#cursor} : this.#cargo.group();
+    if (kept.length + fresh.keys.length === 0) return false;
+    const connection = await this.#opened(grant, [...kept.map((topic) => topic.key), ...fresh.keys], fresh.from);
+    if (!connection) return true;
+    const from = this.#history.next;
+    if (kept.length === 0) [this.#cursor, this.#cursorAt] = [fresh.from, from];
+    this.#use(connection, grant, fresh.from, fresh.keys, {base: fresh.from, settled: true, from});
+    return true;
+  }
+
+  // Another connection, from the last event, and then the end of this one. What both have is known by its id; what is fresh comes
+  // from there, too, and is behind the others for a while.
+  async #replace(grant, fresh = []) {
+    const idle = this.#cargo.idle(grant);
+    const kept = this.#cargo.settled.filter((topic) => !idle.includes(topic)).map((topic) => topic.key);
+    if (kept.length + fresh.length === 0) return this.#lose("the stream is not to be changed");
+    const from = this.#cursor;
+    const connection = await this.#opened(grant, [...kept, ...fresh], from);
+    if (!connection) return true;
+    this.#cargo.drop(idle);
+    this.#use(connection, grant, from, fresh, {base: null, settled: false});
+    return true;
+  }
+
+  // A connection, or null when none was to be had; then there is a time to try again.
+  async #opened(grant, keys, from) {
+    const connection = new Connection(this.#world);
+    this.#triedAt = this.#world.now();
+    try {
+      const refusal = await connection.open(grant, this.#cargo.query(keys), {from, plain: this.#plain});
+      if (!refusal && !this.closed) return connection;
+      connection.close();
+      if (!this.closed) this.#refused(grant, refusal);
+    } catch {
+      // To a hub of another origin that does not know our header the browser sends nothing at all.
+      if (connection.isForeign(grant)) this.#plain = !this.#plain;
+      if (!this.closed) this.#failed("the hub does not answer");
+    }
+    return null;
+  }
+
+  #refused(grant, {status, retryAfter}) {
+    if (status === 401 || status === 403) this.#doorway.refused(grant, status);
+    else if (status >= 400 && status < 500 && ![404, 408, 410, 425, 429].includes(status)) this.#doorway.rejected(status);
+    this.#failed(`the hub answered ${status}`, {status, retryAfter});
+  }
+
+  #failed(reason, detail = {}) {
+    this.#failures += 1;
+    this.#wait(reason, detail);
+  }
+
+  #wait(reason, {status = null, retryAfter = 0} = {}) {
+    const pause = pauseAfter(this.#failures, {retry: this.#retry, retryAfter, random: this.#world.random});
+    this.#tryAt = this.#world.now() + pause;
+    if (!this.open) this.#doorway.tell([...this.#cargo.readers(), ...this.#cargo.newcomers], "reconnecting", {reason, status, pause});
+  }
+
+  // From now on this is the connection; it carries fresh topics beside those that there were.
+  #use(connection, grant, from, fresh, options) {
+    this.#hangUp();
+    this.#unsettle();
+    this.#connection = connection;
+    this.#catchUp = new CatchUp(this.#world, connection.arrivals, () => this.#tellCaughtUp());
+    this.#grant = grant;
+    this.#tryAt = this.#failures = 0;
+    this.#doubtful = false;
+    this.#cargo.leaving.clear();
+    for (const key of fresh) this.#cargo.carry(key, {joined: true, since: this.#history.next, ...options});
+    const lost = from !== null && from !== "earliest" && connection.resumed !== null && connection.resumed !== from;
+    this.#gapTold = lost;
+    const mine = (handler) => (value) => connection === this.#connection && handler(value);
+    connection.read({
+      onevent: mine((event) => this.#receive(event)),
+      onmark: mine((id) => this.#mark(id)),
+      onretry: mine((wait) => (this.#retry = wait)),
+      onoversize: mine((id) => this.#oversize(id)),
+      oncomment: mine(() => this.#hear()),
+      onend: mine((reason) => this.#lose(reason)),
+    });
+    if (from !== null) this.#catchUp.begin(connection.question);
+    this.#tellConnected(this.#cargo.readers());
+    if (lost) this.#gap(this.#cargo.readers(), {reason: "unknown", lastEventId: from});
+    this.#doorway.opened(this);
+  }
+
+  #lose(reason) {
+    this.#hangUp();
+    this.#wait(reason);
+    this.#unsettle();
+    this.poke();
+    return true;
+  }
+
+  #unsettle() {
+    this.#cargo.drop(this.#cargo.all.filter((topic) => !topic.settled));
+  }
+
+  // ---- changing the stream
+
+  async #change(grant) {
+    if (this.#doubtful || grant.hub !== this.#grant.hub) return this.#replace(grant);
+    const group = this.#cargo.group();
+    const idle = this.#cargo.idle(grant);
+    const refreshed = grant !== this.#grant && this.#world.now() >= this.#grant.refreshAt;
+    // A stream has at least one topic. Without readers this trunk ends soon.
+    if (idle.length === this.#cargo.topics.size && group.keys.length === 0) return false;
+    const {capability, arrivals} = this.#connection;
+    if (capability) {
+      const matters = group.keys.length + idle.length > 0 || refreshed || arrivals.lacks(this.#soundFrom);
+      return matters || arrivals.unsure ? this.#post(grant, group, idle, matters) : false;
+    }
+    // Readers that come from a cursor need a trunk of their own. Idle topics wait for another reason to make a new connection, and
+    // guests until those before them have settled.
+    if (group.from !== null) this.#cargo.sendAway([...this.#cargo.newcomers]);
+    const settled = this.#cargo.settled.length === this.#cargo.topics.size;
+    const fresh = group.from === null && (settled || this.#cargo.newcomers.size > 0) ? group.keys : [];
+    return fresh.length > 0 || refreshed ? this.#replace(grant, fresh) : group.from !== null;
+  }
+
+  // Topics are added before the hub is asked, since its stream may be faster than its answer.
+  async #post(grant, group, idle, matters) {
+    const connection = this.#connection;
+    const options = {base: group.from, joined: false, settled: group.from === null, since: this.#history.next};
+    const added = group.keys.map((key) => this.#cargo.carry(key, options));
+    const body = this.#cargo.query(this.#cargo.all.filter((topic) => !idle.includes(topic)).map((topic) => topic.key));
+    // With a last event id the hub tells when everything has arrived. It goes back only for what is added; what is to begin now
+    // must not go back.
+    const from = added.length > 0 ? group.from : this.#cursor ?? "earliest";
+    if (from !== null) body.append("last_event_id", from);
+    const answer = await connection.change(grant, body, {matters});
+    if (this.closed || connection !== this.#connection) return true;
+    const {status, retryAfter} = answer;
+    if (status === 204) this.#changed(grant, added, idle, answer);
+    else if (status === 401 || status === 429) {
+      this.#cargo.drop(added);
+      if (status === 401) this.#doorway.refused(grant, status);
+      this.#failed(`the hub answered ${status}`, {status, retryAfter});
+    } else this.#doubtful = true; // the stream is gone, is another's, or nobody knows whether it was changed
+    return true;
+  }
+
+  #changed(grant, added, idle, {position, question}) {
+    const change = {at: this.#world.now(), question};
+    this.#failures = 0;
+    this.#grant = grant;
+    for (const topic of added) Object.assign(topic, {joined: true, ...change});
+    for (const topic of idle) this.#cargo.leaving.set(topic.key, change);
+    this.#cargo.drop(idle); // with whoever has come back to it meanwhile
+    this.#offered = position && position !== "earliest" ? {cursor: position, before: this.#cursor, ...change} : null;
+    if (added.some((topic) => topic.readers.size > 0)) {
+      if (question) this.#catchUp.begin(question);
+      this.#tellConnected(this.#cargo.readers(added));
+    }
+    this.#settle(); // the stream may have been faster
+    this.#doorway.opened(this);
+  }
+
+  // ---- events
+
+  #receive(event) {
+    if (event.type === "mercure" && this.#control(event)) return;
+    this.#catchUp.prolong();
+    const topic = this.#cargo.topics.get(this.#doorway.keyOf(event));
+    if (!topic) return;
+    if (event.identified) {
+      if (this.#seen.has(event.id, topic)) return;
+      this.#seen.add(event.id, topic);
+      topic.lastId = event.id;
+      this.#history.add(topic, event);
+    }
+    topic.lastAt = this.#world.now();
+    this.#doorway.deliver(topic.readers, event);
+    for (const reader of topic.readers) reader.since = this.#history.next;
+    if (event.identified && topic.settled) this.#mark(event.id);
+  }
+
+  #mark(id) {
+    [this.#cursor, this.#cursorAt] = [id, this.#history.next];
+    this.#doorway.moved(this);
+  }
+
+  // The hub's own events: returns whether this was one that is not for readers.
+  #control(event) {
+    const document = parsed(event.data);
+    if (document?.type !== "gap") return false;
+    const topics = this.#cargo.lost(document);
+    const settled = topics.some((topic) => topic.settled);
+    if (event.identified && settled) this.#mark(event.id);
+    // The header of the answer may have said it already.
+    const told = this.#gapTold && settled && document.reason === "unknown";
+    if (told) this.#gapTold = false;
+    else this.#gap(this.#cargo.readers(topics), {reason: document.reason, lastEventId: document.last_event_id});
+    return true;
+  }
+
+  #oversize(id) {
+    if (id) this.#mark(id);
+    this.#gap(this.#cargo.readers(), {reason: "oversize", lastEventId: id});
+  }
+
+  #gap(readers, detail) {
+    this.#doorway.tell(readers, "gap", detail);
+  }
+
+  // ---- what has arrived
+
+  #hear() {
+    this.#catchUp.look();
+    this.#settle();
+    if (this.#connection.arrivals.unsure) this.poke();
+  }
+
+  // When everything has arrived, added topics have caught up, those that were taken off may come again, and the position is
+  // reached that the hub told with a change.
+  #settle() {
+    const {arrivals} = this.#connection;
+    const {all, leaving} = this.#cargo;
+    for (const [key, change] of leaving) if (arrivals.behind(change)) leaving.delete(key);
+    for (const topic of all) {
+      if (topic.from < Infinity || !topic.joined || !arrivals.behind(topic)) continue;
+      Object.assign(topic, {settled: true, from: this.#history.next});
+    }
+    const offered = this.#offered;
+    if (offered && arrivals.behind(offered)) {
+      if (offered.before === this.#cursor) this.#mark(offered.cursor);
+      this.#offered = null;
+    }
+    this.#doorway.settled();
+  }
+
+  #tellCaughtUp() {
+    this.#doorway.tell(this.#cargo.readers(), "caught-up", {});
+  }
+
+  #tellConnected(readers) {
+    this.#doorway.tell(readers, "connected", {});
+    if (!this.#catchUp.pending) this.#doorway.tell(readers, "caught-up", {});
+  }
+}
+
+// ---- doorway.js -----------------------------------------------------------------------------------------------------
+
+// What one door grants: a token for up to 100 streams, and the trunks that use it.
 
 // The streams that one token grants, and the trunks that carry them: one, but while readers catch up that no trunk can serve
 // for certain. A page that was rendered at some event may want a topic that a trunk carries already, and where that event is in
@@ -1323,8 +1612,9 @@ class Doorway {
     }
   }
 
-  // At the same event of a topic; or neither has had one for so long that none is on its way, and neither lacks what the other has.
-  // Where others wait for a place, not so long.
+  // At the same event of a topic; or everything has arrived on both that was sent before the last one came, and neither lacks what
+  // the other has. Whether it has arrived, the hub tells who asks. Of one that doesn't tell there are its comments, or else it is taken
+  // to have after a while without an event: a shorter one where others wait for a place, since they would wait as long.
   #together(elder, trunk, key) {
     const [here, there] = [elder.topic(key), trunk.topic(key)];
     if (!here || !there || !elder.open || !trunk.open) return false;
@@ -1333,11 +1623,15 @@ class Doorway {
     if (here.lastAt >= trunk.openedAt && !trunk.hasSeen(there, here.lastId)) return false;
     const since = Math.max(here.at, there.at, here.lastAt, there.lastAt);
     const patience = this.#waiting.size > 0 ? TIMES.impatience : TIMES.drained;
-    return elder.drainedSince(since, patience) && trunk.drainedSince(since, patience);
+    const unknown = [elder, trunk].filter((each) => !each.drainedSince(since, patience));
+    for (const each of unknown) each.sound(since);
+    return unknown.length === 0;
   }
 }
 
-// ---- all tabs --------------------------------------------------------------------------------------------------------
+// ---- exchange.js ----------------------------------------------------------------------------------------------------
+
+// The readers of all tabs; lives in the shared worker, or in one of the tabs.
 
 // What the exchange knows of one tab. A tab that does not read, because it is frozen, is forgotten rather than written to
 // for ever; it comes back by itself when it is thawed.
@@ -1388,7 +1682,7 @@ class Line {
 //
 // A tab says  hello, join {readers}, leave {ids}, ping, read {count, length}, check {reason}, token {id, token}, bye;
 // and is told welcome, event {ids, event}, state {ids, state, detail}, cursor {ids, cursor}, ask {id}, pong, reset (join again).
-export class Exchange {
+class Exchange {
   #world;
   #lines = new Map();
   #doorways = [];
@@ -1534,15 +1828,17 @@ export class Exchange {
   }
 }
 
-// ---- how a tab speaks with the exchange ------------------------------------------------------------------------------
+// ---- links.js -------------------------------------------------------------------------------------------------------
 
-// Of the shared worker, the lock and the broadcasts; the number is that of the messages above.
+// How a tab speaks with the exchange.
+
+// Of the shared worker, the lock and the broadcasts; the number is that of the exchange's messages.
 const NAME = "hikyaku/1";
 
 // A link says `ready` when an exchange is there to say hello to (again, when it is another one), `message`, and `broken` when
 // it is of no use here. `renew` is asked for when nothing is heard: it returns whether it may help.
 
-// The exchange lives in a shared worker, which is this file.
+// The exchange lives in a shared worker, which is the same file: see index.js.
 class WorkerLink {
   static kind = "worker";
   #worker;
@@ -1591,10 +1887,15 @@ class WorkerLink {
 }
 
 // The exchange lives in the tab that holds a lock; when that tab is closed, in the next one.
+//
+// All tabs hear who asks for the one that leads, and who does. All else is for one tab, which alone listens for it: what is said
+// to fifty tabs would else be heard by each of them fifty times.
 class LeaderLink {
   static kind = "tabs";
   #me = crypto.randomUUID?.() ?? String(Math.random());
-  #broadcasts = new BroadcastChannel(NAME);
+  #all = new BroadcastChannel(NAME);
+  #mine = new BroadcastChannel(`${NAME} ${this.#me}`);
+  #others = new Map(); // by tab, where it listens
   #leader = null;
   #exchange = null;
   #resign = null;
@@ -1606,8 +1907,9 @@ class LeaderLink {
 
   constructor(handlers) {
     this.handlers = handlers;
-    this.#broadcasts.onmessage = ({data}) => this.#hear(data);
-    this.#broadcasts.postMessage({asks: "leader"});
+    this.#all.onmessage = ({data}) => this.#hear(data);
+    this.#mine.onmessage = ({data: {from, message}}) => this.#receive(from, message);
+    this.#all.postMessage({asks: "leader"});
     this.#campaign();
   }
 
@@ -1620,8 +1922,13 @@ class LeaderLink {
   #lead(resign) {
     this.#resign = resign;
     this.#exchange = new Exchange();
-    this.#leader = this.#me;
-    this.#broadcasts.postMessage({leader: this.#me});
+    this.#follow(this.#me);
+    this.#all.postMessage({leader: this.#me});
+  }
+
+  #follow(leader) {
+    this.#forget([...this.#others.keys()]);
+    this.#leader = leader;
     this.handlers.ready();
   }
 
@@ -1629,29 +1936,43 @@ class LeaderLink {
     this.#abdicate();
     if (this.#closed) return;
     this.#campaign();
-    this.#broadcasts.postMessage({asks: "leader"});
+    this.#all.postMessage({asks: "leader"});
   }
 
   #abdicate() {
     this.#exchange?.close();
     this.#exchange = this.#leader = null;
+    this.#forget([...this.#others.keys()]);
     this.#resign?.();
   }
 
-  #hear({asks, leader, from, to, message}) {
-    if (asks && this.#exchange) this.#broadcasts.postMessage({leader: this.#me});
-    if (leader && leader !== this.#leader && !this.#exchange) {
-      this.#leader = leader;
-      this.handlers.ready();
+  #hear({asks, leader}) {
+    if (asks && this.#exchange) this.#all.postMessage({leader: this.#me});
+    if (leader && leader !== this.#leader && !this.#exchange) this.#follow(leader);
+  }
+
+  #receive(from, message) {
+    if (this.#exchange) {
+      this.#exchange.receive(from, message, (answer) => this.#tell(from, answer));
+      if (message.type === "bye") this.#forget([from]);
+    } else if (from === this.#leader) this.handlers.message(message);
+  }
+
+  #tell(tab, message) {
+    if (!this.#others.has(tab)) this.#others.set(tab, new BroadcastChannel(`${NAME} ${tab}`));
+    this.#others.get(tab).postMessage({from: this.#me, message});
+  }
+
+  #forget(tabs) {
+    for (const tab of tabs) {
+      this.#others.get(tab)?.close();
+      this.#others.delete(tab);
     }
-    if (to !== this.#me) return;
-    if (this.#exchange) this.#exchange.receive(from, message, (answer) => this.#broadcasts.postMessage({from: this.#me, to: from, message: answer}));
-    else if (from === this.#leader) this.handlers.message(message);
   }
 
   send(message) {
     if (this.#exchange) this.#exchange.receive(this.#me, message, (answer) => queueMicrotask(() => this.#closed || this.handlers.message(answer)));
-    else if (this.#leader) this.#broadcasts.postMessage({from: this.#me, to: this.#leader, message});
+    else if (this.#leader) this.#tell(this.#leader, message);
   }
 
   // Browsers freeze tabs that nobody sees, also one that leads.
@@ -1663,7 +1984,8 @@ class LeaderLink {
   close() {
     this.#closed = true;
     this.#abdicate();
-    this.#broadcasts.close();
+    this.#all.close();
+    this.#mine.close();
   }
 }
 
@@ -1695,7 +2017,7 @@ class OwnLink {
   }
 }
 
-// ---- a tab -----------------------------------------------------------------------------------------------------------
+// ---- tab.js ---------------------------------------------------------------------------------------------------------
 
 // The streams of this page. The exchange may be gone at any time; then they are asked for again, each from where it is.
 class Tab {
@@ -1713,7 +2035,7 @@ class Tab {
   #pingTimer = null;
   #patience = null;
   #away = false;
-  options = {worker: import.meta.url};
+  options = {worker: null}; // see Hikyaku.configure
 
   constructor() {
     if (!globalThis.document) return;
@@ -1894,12 +2216,14 @@ class Tab {
   }
 }
 
-const tab = new Tab();
+const thisTab = new Tab();
 
-// ---- what pages use --------------------------------------------------------------------------------------------------
+// ---- stream.js ------------------------------------------------------------------------------------------------------
+
+// What pages use.
 
 // One stream that a page wants. `state` is null, "connected", "caught-up", "reconnecting", "gap" or "refused".
-export class Stream {
+class Stream {
   #handlers;
   #getToken;
   state = null;
@@ -1917,13 +2241,13 @@ export class Stream {
   }
 
   open() {
-    if (!this.closed) tab.join(this);
+    if (!this.closed) thisTab.join(this);
     return this;
   }
 
   close() {
     this.closed = true;
-    tab.leave(this);
+    thisTab.leave(this);
   }
 
   receive(event) {
@@ -1958,13 +2282,7 @@ export class Stream {
 const absolute = (url) => new URL(url, globalThis.document?.baseURI ?? globalThis.location?.href).href;
 const listOf = (value) => (value === undefined || value === null ? [] : [value].flat());
 
-// Tokens of the same rights use the same connection, whenever they were made.
-function rightsOf(token) {
-  const {exp, iat, nbf, jti, ...rights} = claimsOf(token ?? "");
-  return token === null ? null : JSON.stringify(rights);
-}
-
-export const Hikyaku = {
+const Hikyaku = {
   // The streams behind a door of the application, which are known by signed names.
   connect({door = "/hikyaku/streams"} = {}) {
     const want = {door: absolute(door)};
@@ -1992,15 +2310,17 @@ export const Hikyaku = {
 
   // `worker`: the address of this file where it is part of a bundle, or false for no shared worker. Before the first stream.
   configure(options) {
-    Object.assign(tab.options, options);
+    Object.assign(thisTab.options, options);
   },
 
   get sharing() {
-    return tab.sharing;
+    return thisTab.sharing;
   },
 };
 
-// ---- the element -----------------------------------------------------------------------------------------------------
+// ---- element.js -----------------------------------------------------------------------------------------------------
+
+// The element: what comes is rendered by Turbo.
 
 // Calls Turbo's refresh for a page that lacks something: once for all its elements, not all browsers at one moment, and for
 // hidden pages when they are seen.
@@ -2158,11 +2478,16 @@ function defineElement() {
   customElements.define("hikyaku-stream-source", StreamSourceElement);
 }
 
-// ---- where this file is ----------------------------------------------------------------------------------------------
+// ---- index.js -------------------------------------------------------------------------------------------------------
+
+export {EventParser, Exchange, Hikyaku, LIMITS, Stream, pauseAfter};
 
 if (globalThis.SharedWorkerGlobalScope && globalThis.name === NAME) {
   const exchange = new Exchange();
   globalThis.onconnect = ({ports: [port]}) => {
     port.onmessage = ({data}) => exchange.receive(data.tab, data, (message) => port.postMessage(message));
   };
-} else if (globalThis.customElements && !customElements.get("hikyaku-stream-source")) defineElement();
+} else {
+  Hikyaku.configure({worker: import.meta.url});
+  if (globalThis.customElements && !customElements.get("hikyaku-stream-source")) defineElement();
+}

@@ -9,6 +9,8 @@ const encoder = new TextEncoder();
 // delay()      milliseconds that a message is on its way
 // history      events that are retained
 // heartbeat    milliseconds of silence after which a comment is sent; 0 is never
+// tells        streams that can be changed are told when they have caught up
+// pending()    milliseconds until they have
 export class Hub {
   url = "https://app.test/hub";
   log = [];
@@ -19,6 +21,8 @@ export class Hub {
   delay = () => 10;
   history = Infinity;
   heartbeat = 15_000;
+  tells = true;
+  pending = () => 0;
   refusing = null; // a status in place of any answer
   headers = {};
   forgotten = 0; // events that are not retained any more, beside what `history` says
@@ -85,6 +89,7 @@ export class Hub {
     if (this.changeable && request.headers["Hikyaku-Stream"]) headers["hikyaku-stream"] = stream.capability;
     stream.send(":\n\n");
     if (cursor !== null && cursor !== undefined) headers["mercure-last-event-id"] = this.#replay(stream, cursor, () => false);
+    if (cursor && headers["hikyaku-stream"]) stream.tell();
     await this.#travel(signal);
     return response(200, headers, stream);
   }
@@ -112,8 +117,10 @@ export class Hub {
     stream.topics = topics;
     stream.admit(token);
     const cursor = request.body.get("last_event_id");
-    if (cursor !== null) this.#replay(stream, cursor, (event) => former.has(event.topic));
-    return this.#late(204, signal, {"mercure-last-event-id": this.lastId});
+    const added = [...topics].some((topic) => !former.has(topic));
+    const resumed = added && cursor ? this.#replay(stream, cursor, (event) => former.has(event.topic)) : null;
+    if (cursor) stream.tell();
+    return this.#late(204, signal, {"mercure-last-event-id": resumed === "earliest" ? resumed : this.lastId});
   }
 
   async #late(status, signal, headers = {}) {
@@ -130,6 +137,7 @@ class HubStream {
   #lastArrival = 0;
   #ended = undefined;
   #beat = null;
+  #telling = false;
   #expiry = null;
 
   constructor(hub, topics, token, signal) {
@@ -153,6 +161,16 @@ class HubStream {
     world.setTimeout(() => this.#arrive(encoder.encode(text)), this.#lastArrival - world.now());
     world.clearTimeout(this.#beat);
     if (this.#hub.heartbeat > 0) this.#beat = world.setTimeout(() => this.#hub.streams.has(this) && this.send(":\n\n"), this.#hub.heartbeat);
+  }
+
+  // Says that it has caught up when nothing is left to send; once, where it was asked for again meanwhile.
+  tell() {
+    if (!this.#hub.tells || this.#telling) return;
+    this.#telling = true;
+    this.#hub.world.setTimeout(() => {
+      this.#telling = false;
+      if (this.#hub.streams.has(this)) this.send(": caught up\n\n");
+    }, this.#hub.pending());
   }
 
   #arrive(bytes) {

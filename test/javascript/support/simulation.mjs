@@ -7,8 +7,8 @@ import {generator} from "./world.mjs";
 
 const TOPICS = ["/a", "/b", "/c", "/d", "/e"];
 
-export async function simulate(seed, {steps = 400, changeable = true, heartbeat = 15_000, history = Infinity, crashes = true} = {}) {
-  const simulation = new Simulation(seed, {changeable, heartbeat, history, crashes});
+export async function simulate(seed, {steps = 400, changeable = true, heartbeat = 15_000, history = Infinity, crashes = true, tells = true} = {}) {
+  const simulation = new Simulation(seed, {changeable, heartbeat, history, crashes, tells});
   await simulation.run(steps);
   return simulation;
 }
@@ -21,11 +21,12 @@ class Simulation {
   gone = [];
   published = 0;
 
-  constructor(seed, {changeable, heartbeat, history, crashes}) {
+  constructor(seed, {changeable, heartbeat, history, crashes, tells}) {
     Object.assign(this, browser({seed}), {seed, crashes, chance: generator(seed * 7919 + 1)});
-    Object.assign(this.hub, {changeable, heartbeat, history});
+    Object.assign(this.hub, {changeable, heartbeat, history, tells});
     this.hub.delay = () => this.#delay();
     this.door.delay = () => this.#delay();
+    this.hub.pending = () => (this.chance() < 0.3 ? this.chance() * 400 : 0);
   }
 
   // Mostly a network as it is; now and then a segment is lost, and sent again.

@@ -1,0 +1,162 @@
+// What a stream carries, and for whom.
+
+import {LIMITS, TIMES} from "./limits.js";
+
+// What a trunk knows of one of its topics.
+//
+// base       the cursor from which its events came; null: from when it was added
+// joined     the hub has said that the stream carries it
+// at         since when; `question` is what it was asked for with, if it was one: see Arrivals
+// settled    the stream's cursor is right for it, too. Not so when it was added with a cursor, for which the hub went back, until
+//            it has caught up
+// from       the number in the history from which on no event that was sent before it was added can be
+class Topic {
+  readers = new Set();
+  whole = true; // all events since `base` are in the history
+  lastId = null;
+  lastAt = -Infinity;
+  emptySince = null;
+  question = null;
+
+  constructor(key, {base, joined, settled, from = Infinity, at}) {
+    Object.assign(this, {key, base, joined, settled, from, at});
+  }
+}
+
+export class Cargo {
+  #world;
+  #trunk;
+  #doorway;
+  topics = new Map(); // what the stream carries, by key
+  newcomers = new Set(); // readers of topics that it is to carry
+  guests = new Set(); // keys that it is to carry for the readers of another trunk
+  leaving = new Map(); // keys of topics taken off, of which events may still be on their way, and by which change
+  emptySince;
+
+  constructor(world, trunk, doorway) {
+    this.#world = world;
+    this.#trunk = trunk;
+    this.#doorway = doorway;
+    this.emptySince = world.now();
+  }
+
+  get all() {
+    return [...this.topics.values()];
+  }
+
+  get settled() {
+    return this.all.filter((topic) => topic.settled);
+  }
+
+  get empty() {
+    return this.newcomers.size === 0 && this.readers().length === 0;
+  }
+
+  readers(topics = this.all) {
+    return topics.flatMap((topic) => [...topic.readers]);
+  }
+
+  query(keys) {
+    return new URLSearchParams(keys.flatMap((key) => this.#doorway.matchers(key)));
+  }
+
+  hasRoomFor(key) {
+    const keys = new Set([...this.topics.keys(), ...this.guests, ...[...this.newcomers].map((reader) => reader.key), key]);
+    const query = this.query([...keys]);
+    return keys.size === 1 || ([...query].length <= LIMITS.names && query.toString().length <= LIMITS.queryLength);
+  }
+
+  host(keys) {
+    this.guests = new Set(keys.filter((key) => this.topics.has(key) || (!this.leaving.has(key) && this.hasRoomFor(key))));
+  }
+
+  // ---- readers
+
+  welcome(reader) {
+    reader.trunk = this.#trunk;
+    this.newcomers.add(reader);
+    this.emptySince = null;
+  }
+
+  // `since`: the number in the history of what it gets next.
+  attach(reader, topic, since) {
+    reader.trunk = this.#trunk;
+    reader.since = since;
+    topic.readers.add(reader);
+    topic.emptySince = this.emptySince = null;
+  }
+
+  remove(reader) {
+    this.newcomers.delete(reader);
+    const topic = this.topics.get(reader.key);
+    if (topic?.readers.delete(reader) && topic.readers.size === 0) topic.emptySince = this.#world.now();
+    if (this.empty) this.emptySince = this.#world.now();
+    reader.trunk = null;
+  }
+
+  // To be placed again, each from its own cursor.
+  sendAway(readers) {
+    for (const reader of readers) {
+      this.newcomers.delete(reader);
+      reader.trunk = null;
+      this.#doorway.again(reader);
+    }
+  }
+
+  // ---- topics
+
+  // What is to be added next: the newcomers that come from one cursor, or else the guests.
+  group() {
+    const missing = (key) => !this.topics.has(key);
+    const [first] = this.newcomers;
+    if (!first) return {keys: [...this.guests].filter(missing), from: null};
+    const same = [...this.newcomers].filter((reader) => reader.cursor === first.cursor).map((reader) => reader.key);
+    return {keys: [...new Set(same)].filter(missing), from: first.cursor};
+  }
+
+  // Topics that nobody has read for a while, or that the token does not grant any more, since nobody reads them.
+  idle(grant) {
+    const before = this.#world.now() - TIMES.linger;
+    const unread = this.all.filter((topic) => topic.emptySince !== null && !this.guests.has(topic.key));
+    return unread.filter((topic) => topic.emptySince <= before || !grant.keys.has(topic.key));
+  }
+
+  // When it or one of its topics has been empty for long enough.
+  get deadlines() {
+    const empty = [this.emptySince, ...this.all.map((topic) => topic.emptySince)].filter((time) => time !== null);
+    return empty.map((time) => time + TIMES.linger);
+  }
+
+  // A topic is on the stream, or about to be, and with it the newcomers that come from there.
+  carry(key, {since, ...options}) {
+    const topic = new Topic(key, {...options, at: this.#world.now()});
+    topic.emptySince = topic.at;
+    this.topics.set(key, topic);
+    const newcomers = [...this.newcomers].filter((reader) => reader.key === key);
+    for (const reader of newcomers.filter((each) => each.cursor === topic.base)) {
+      this.newcomers.delete(reader);
+      this.attach(reader, topic, since);
+    }
+    this.sendAway(newcomers.filter((reader) => reader.cursor !== topic.base));
+    return topic;
+  }
+
+  // Takes topics off.
+  drop(topics) {
+    for (const topic of topics) {
+      this.topics.delete(topic.key);
+      this.sendAway(topic.readers);
+    }
+    if (this.empty) this.emptySince ??= this.#world.now();
+  }
+
+  // Those of which something is missing, as an event of the hub's says.
+  lost({matches, last_event_id: lastEventId}) {
+    if (Array.isArray(matches)) {
+      const patterns = new Set(matches.map((each) => each?.match));
+      return this.all.filter((topic) => this.#doorway.matchers(topic.key).some(([, pattern]) => patterns.has(pattern)));
+    }
+    const added = this.all.filter((topic) => !topic.settled && topic.base === lastEventId);
+    return added.length > 0 ? added : this.all;
+  }
+}

@@ -1,0 +1,318 @@
+// What one door grants: a token for up to 100 streams, and the trunks that use it.
+
+import {Refusal} from "./doors.js";
+import {LIMITS, SECOND, TIMES} from "./limits.js";
+import {parsed, pauseAfter} from "./requests.js";
+import {Trunk} from "./trunk.js";
+import {Sleeper} from "./world.js";
+
+// The streams that one token grants, and the trunks that carry them: one, but while readers catch up that no trunk can serve
+// for certain. A page that was rendered at some event may want a topic that a trunk carries already, and where that event is in
+// the trunk's order only the hub can tell: so there is a trunk that begins there, until both stand at the same event.
+export class Doorway {
+  #world;
+  #exchange;
+  #door;
+  #sleeper;
+  #names = new Map(); // signed name → {key, readers}
+  #keys = new Map(); // key → {type, matchers}
+  #types = new Map(); // event type → key
+  #trunks = [];
+  #waiting = new Set(); // readers that no trunk takes yet
+  #askAt;
+  #limit = LIMITS.names;
+  #failures = 0;
+  #refusals = 0;
+  #mergeTimer = null;
+  #placing = false;
+  grant = null;
+  closed = false;
+
+  constructor(world, exchange, door) {
+    this.#world = world;
+    this.#exchange = exchange;
+    this.#door = door;
+    this.#sleeper = new Sleeper(world);
+    this.#askAt = world.now() + TIMES.gather;
+    this.#run();
+  }
+
+  // ---- for the exchange
+
+  canTake(name) {
+    if (this.#names.has(name)) return true;
+    const names = [...this.#names.keys(), name];
+    return names.length <= this.#limit && JSON.stringify(names).length <= LIMITS.namesLength;
+  }
+
+  get empty() {
+    return [...this.#names.values()].every((entry) => entry.readers.size === 0);
+  }
+
+  add(reader) {
+    const entry = this.#names.get(reader.name) ?? {key: null, readers: new Set()};
+    this.#names.set(reader.name, entry);
+    entry.readers.add(reader);
+    reader.doorway = this;
+    if (this.grant?.keys.has(entry.key)) {
+      this.#admit(reader, entry.key);
+      this.#place();
+    } else this.#sleeper.poke();
+  }
+
+  remove(reader) {
+    this.#names.get(reader.name)?.readers.delete(reader);
+    this.#forget(reader);
+  }
+
+  check(reason) {
+    const now = this.#world.now();
+    if (reason) this.#askAt = Math.min(this.#askAt, now + SECOND);
+    for (const trunk of [...this.#trunks]) trunk.check(reason);
+    if (this.empty && this.#trunks.length === 0) this.close();
+    this.#sleeper.poke();
+  }
+
+  close() {
+    this.closed = true;
+    this.#world.clearTimeout(this.#mergeTimer);
+    for (const trunk of [...this.#trunks]) trunk.close();
+    this.#sleeper.poke();
+  }
+
+  get trunks() {
+    return this.#trunks.length;
+  }
+
+  // ---- for its trunks
+
+  matchers(key) {
+    return this.#keys.get(key)?.matchers ?? [];
+  }
+
+  keyOf(event) {
+    const {match} = (event.type === "mercure" && parsed(event.data)) || {};
+    if (this.matchers(match).length > 1) return match;
+    return this.#types.get(event.type) ?? this.#types.get(null);
+  }
+
+  deliver(readers, event) {
+    this.#exchange.deliver(readers, event);
+  }
+
+  tell(readers, state, detail) {
+    this.#exchange.tell(readers, state, detail);
+  }
+
+  moved(trunk) {
+    this.#exchange.moved(trunk);
+  }
+
+  // The hub does not take the token.
+  refused(grant, status) {
+    if (grant !== this.grant) return;
+    this.#door.disown(grant.token);
+    this.#refusals += 1;
+    if (this.#refusals === 3) this.#world.warn(`the hub refuses the tokens that it is shown (${status})`);
+    this.grant = null;
+    this.#askAt = this.#world.now() + (this.#refusals > 1 ? pauseAfter(this.#refusals, {random: this.#world.random}) : 0);
+    this.#sleeper.poke();
+  }
+
+  // The hub does not understand what it is asked.
+  rejected(status) {
+    this.#world.warn(`the hub rejects the subscription (${status})`);
+    if (this.#types.has(null)) this.#refuse([...this.#names.keys()], "rejected", status);
+  }
+
+  opened() {
+    this.#refusals = 0;
+    this.#place();
+  }
+
+  settled() {
+    this.#place();
+  }
+
+  ended(trunk) {
+    this.#trunks = this.#trunks.filter((other) => other !== trunk);
+    this.#place();
+  }
+
+  // In a moment: the trunk that says so is in the middle of something.
+  again(reader) {
+    this.#waiting.add(reader);
+    queueMicrotask(() => this.#place());
+  }
+
+  // ---- the token
+
+  async #run() {
+    while (!this.closed) {
+      const now = this.#world.now();
+      const due = this.#due(now);
+      if (due && now >= this.#askAt) await this.#ask(now >= this.#grantedUntil);
+      else await this.#sleeper.until(due ? this.#askAt : Math.max(this.#grantedUntil, this.empty ? Infinity : 0));
+    }
+  }
+
+  get #grantedUntil() {
+    return this.grant?.refreshAt ?? 0;
+  }
+
+  #due(now) {
+    if (this.empty) return false;
+    if (now >= this.#grantedUntil) return true;
+    return [...this.#names.values()].some(({key, readers}) => readers.size > 0 && !this.grant.keys.has(key));
+  }
+
+  async #ask(refreshing) {
+    const names = this.#namesToAsk();
+    const readers = new Set([...this.#names.values()].flatMap((entry) => [...entry.readers]));
+    try {
+      const answer = await this.#door.ask(names, readers, refreshing);
+      if (!this.closed) this.#take(answer);
+    } catch (error) {
+      if (this.closed) return;
+      if (error.status === 413 && names.length > 1) this.#send(names.slice(this.#limit = Math.ceil(names.length / 2)));
+      else if (error instanceof Refusal) this.#refuse(names, error.reason, error.status);
+      else this.#fail(readers, error);
+    }
+  }
+
+  // More names than this door grants at once: some go to another doorway.
+  #send(names) {
+    const readers = names.flatMap((name) => [...this.#names.get(name).readers]);
+    for (const name of names) this.#names.delete(name);
+    for (const reader of readers) {
+      this.#forget(reader);
+      reader.key = null;
+      this.#exchange.place(reader);
+    }
+  }
+
+  #forget(reader) {
+    this.#waiting.delete(reader);
+    reader.trunk?.remove(reader);
+    reader.doorway = null;
+  }
+
+  // The newest name of each topic, and those whose topics are not known. Names that nobody has any more are forgotten.
+  #namesToAsk() {
+    for (const [name, entry] of this.#names) if (entry.readers.size === 0) this.#names.delete(name);
+    const newest = new Map([...this.#names].map(([name, {key}]) => [key ?? `unknown ${name}`, name]));
+    return [...newest.values()];
+  }
+
+  #take({hub, token, lifetime, credentials, keys, refused}) {
+    const now = this.#world.now();
+    this.#failures = 0;
+    this.#askAt = now;
+    // To be refreshed at a moment of its own, so that browsers whose tokens were made together do not all come together.
+    const refreshAt = now + lifetime * (0.8 + 0.15 * this.#world.random());
+    this.grant = {hub, token, credentials, refreshAt, keys: new Set([...keys.values()].map(({key}) => key))};
+    for (const [name, {key, type, matchers}] of keys) {
+      this.#keys.set(key, {type, matchers});
+      this.#types.set(type, key);
+      if (this.#names.has(name)) this.#names.get(name).key = key;
+    }
+    for (const [name, reason] of refused) this.#refuse([name], reason);
+    for (const {key, readers} of this.#names.values()) for (const reader of readers) if (reader.key === null) this.#admit(reader, key);
+    for (const trunk of this.#trunks) trunk.poke();
+    this.#place();
+  }
+
+  #admit(reader, key) {
+    if (key === null) return; // came while the door was asked
+    reader.key = key;
+    this.#waiting.add(reader);
+  }
+
+  #fail(readers, error) {
+    const {reason = String(error), status = null, retryAfter = 0} = error;
+    this.#failures += 1;
+    const pause = pauseAfter(this.#failures, {retryAfter, random: this.#world.random});
+    this.#askAt = this.#world.now() + pause;
+    // Those whose stream is open do not notice.
+    const waiting = [...readers].filter((reader) => !reader.trunk?.open);
+    this.tell(waiting, "reconnecting", {reason, status, pause});
+  }
+
+  // With a name all others of the same topic are refused, which are older.
+  #refuse(names, reason, status = null) {
+    for (const name of names) {
+      const {key = null} = this.#names.get(name) ?? {};
+      const same = [...this.#names.entries()].filter(([other, entry]) => other === name || (key !== null && entry.key === key));
+      for (const [other, entry] of same) {
+        this.#names.delete(other);
+        for (const reader of entry.readers) {
+          this.#forget(reader);
+          this.tell([reader], "refused", {reason, status});
+        }
+      }
+    }
+  }
+
+  // ---- trunks
+
+  // Finds a trunk for whoever waits for one.
+  #place() {
+    if (this.#placing || this.closed) return;
+    this.#placing = true;
+    for (const reader of [...this.#waiting]) if (this.#placed(reader)) this.#waiting.delete(reader);
+    this.#placing = false;
+    this.#scheduleMerge();
+  }
+
+  #placed(reader) {
+    if (this.#trunks.some((trunk) => !trunk.closed && trunk.place(reader))) return true;
+    const answers = this.#trunks.map((trunk) => trunk.takes(reader));
+    const index = answers.indexOf("now");
+    if (index >= 0) this.#trunks[index].add(reader);
+    else if (answers.includes("later") || (this.#trunks.length >= LIMITS.trunks && answers.includes("never"))) return false;
+    else this.#newTrunk().add(reader);
+    return true;
+  }
+
+  #newTrunk() {
+    const trunk = new Trunk(this.#world, this);
+    this.#trunks.push(trunk);
+    return trunk;
+  }
+
+  #scheduleMerge() {
+    if (this.#mergeTimer !== null || this.#trunks.length < 2) return;
+    this.#mergeTimer = this.#world.setTimeout(() => {
+      this.#mergeTimer = null;
+      this.#merge();
+      this.#place();
+    }, TIMES.merge);
+  }
+
+  // Lets the eldest trunk carry what the younger ones do, and gives it their readers as soon as they stand at the same event.
+  #merge() {
+    const [elder, ...younger] = this.#trunks;
+    if (elder?.empty && younger.some((trunk) => trunk.open)) return elder.close();
+    elder?.host(younger.flatMap((trunk) => trunk.keysRead()));
+    for (const trunk of younger) {
+      for (const key of trunk.keysRead()) if (this.#together(elder, trunk, key)) trunk.readersOf(key).forEach((reader) => elder.adopt(reader));
+      if (trunk.empty) trunk.close();
+    }
+  }
+
+  // At the same event of a topic; or everything has arrived on both that was sent before the last one came, and neither lacks what
+  // the other has. Whether it has arrived, the hub tells who asks. Of one that doesn't tell there are its comments, or else it is taken
+  // to have after a while without an event: a shorter one where others wait for a place, since they would wait as long.
+  #together(elder, trunk, key) {
+    const [here, there] = [elder.topic(key), trunk.topic(key)];
+    if (!here || !there || !elder.open || !trunk.open) return false;
+    if (here.lastId !== null && here.lastId === there.lastId) return true;
+    if (there.lastId !== null && !elder.hasSeen(here, there.lastId)) return false;
+    if (here.lastAt >= trunk.openedAt && !trunk.hasSeen(there, here.lastId)) return false;
+    const since = Math.max(here.at, there.at, here.lastAt, there.lastAt);
+    const patience = this.#waiting.size > 0 ? TIMES.impatience : TIMES.drained;
+    const unknown = [elder, trunk].filter((each) => !each.drainedSince(since, patience));
+    for (const each of unknown) each.sound(since);
+    return unknown.length === 0;
+  }
+}

@@ -1,0 +1,201 @@
+// The readers of all tabs; lives in the shared worker, or in one of the tabs.
+
+import {ApplicationDoor, Failure, OpenDoor} from "./doors.js";
+import {Doorway} from "./doorway.js";
+import {LIMITS, TIMES} from "./limits.js";
+import {WORLD} from "./world.js";
+
+// What the exchange knows of one tab. A tab that does not read, because it is frozen, is forgotten rather than written to
+// for ever; it comes back by itself when it is thawed.
+class Line {
+  #post;
+  #asked = new Map();
+  #unread = 0;
+  #unreadLength = 0;
+  readers = new Map();
+
+  constructor(world, post) {
+    this.#post = post;
+    this.world = world;
+    this.heardAt = world.now();
+  }
+
+  // Returns whether the tab keeps up.
+  send(message, length = 0) {
+    this.#unread += 1;
+    this.#unreadLength += length;
+    this.#post(message);
+    return this.#unread <= LIMITS.unread && this.#unreadLength <= LIMITS.unreadLength;
+  }
+
+  hasRead(count, length) {
+    this.#unread -= count;
+    this.#unreadLength -= length;
+  }
+
+  async askForToken(reader) {
+    const {token} = await new Promise((resolve) => {
+      this.#asked.get(reader.id)?.({token: null});
+      this.#asked.set(reader.id, resolve);
+      this.send({type: "ask", id: reader.id});
+      this.world.setTimeout(() => resolve({token: null}), TIMES.answer);
+    });
+    if (typeof token !== "string") throw new Failure("the page gave no token");
+    return token;
+  }
+
+  answer({id, token}) {
+    this.#asked.get(id)?.({token});
+    this.#asked.delete(id);
+  }
+}
+
+// The readers of all tabs, and the doorways that they use.
+//
+// A tab says  hello, join {readers}, leave {ids}, ping, read {count, length}, check {reason}, token {id, token}, bye;
+// and is told welcome, event {ids, event}, state {ids, state, detail}, cursor {ids, cursor}, ask {id}, pong, reset (join again).
+export class Exchange {
+  #world;
+  #lines = new Map();
+  #doorways = [];
+  #marks = new Set();
+  #markTimer = null;
+  #tickTimer;
+
+  constructor(world = WORLD) {
+    this.#world = world;
+    this.#tick();
+  }
+
+  // A message of a tab; `post` answers it.
+  receive(tab, message, post) {
+    if (message.type === "hello") this.#welcome(tab, post);
+    const line = this.#lines.get(tab);
+    if (!line) return message.type === "bye" ? undefined : post({type: "reset"});
+    line.heardAt = this.#world.now();
+    this.#obey(tab, line, message);
+  }
+
+  // How many connections there are, for whoever looks.
+  get connections() {
+    return this.#doorways.reduce((sum, doorway) => sum + doorway.trunks, 0);
+  }
+
+  close() {
+    this.#world.clearTimeout(this.#tickTimer);
+    this.#world.clearTimeout(this.#markTimer);
+    for (const doorway of this.#doorways) doorway.close();
+    this.#doorways = [];
+    this.#lines.clear();
+  }
+
+  deliver(readers, event) {
+    this.#send(readers, {type: "event", event}, event.data.length);
+    if (event.identified) for (const reader of readers) reader.cursor = event.id;
+  }
+
+  // A page that lacks something lacks it until it has it: what comes after a gap is told again when the connection is new.
+  tell(readers, state, detail) {
+    const good = state === "connected" || state === "caught-up";
+    const news = [...readers].filter((reader) => {
+      if (reader.state === state && state !== "gap") return false;
+      if (state === "caught-up" && reader.state !== "connected") return false;
+      return !(good && reader.state === "gap");
+    });
+    for (const reader of news) reader.state = state;
+    this.#send(news, {type: "state", state, detail});
+  }
+
+  // Tabs are told now and then where their readers stand, so that those of quiet topics do not come back with a cursor that
+  // the hub has long forgotten.
+  moved(trunk) {
+    this.#marks.add(trunk);
+    this.#markTimer ??= this.#world.setTimeout(() => {
+      this.#markTimer = null;
+      for (const each of this.#marks) {
+        const readers = each.closed ? [] : each.readersBehind();
+        for (const reader of readers) reader.cursor = each.cursor;
+        this.#send(readers, {type: "cursor", cursor: each.cursor});
+      }
+      this.#marks.clear();
+    }, TIMES.mark);
+  }
+
+  #send(readers, message, length = 0) {
+    const byLine = new Map();
+    for (const reader of readers) byLine.set(reader.line, [...(byLine.get(reader.line) ?? []), reader.id]);
+    for (const [line, ids] of byLine) if (!line.send({...message, ids}, length)) this.#forget(line);
+  }
+
+  #welcome(tab, post) {
+    this.#expel(tab);
+    this.#lines.set(tab, new Line(this.#world, post));
+    post({type: "welcome"});
+  }
+
+  #obey(tab, line, message) {
+    switch (message.type) {
+      case "join": return message.readers.forEach((each) => this.#join(line, each));
+      case "leave": return message.ids.forEach((id) => this.#leave(line, id));
+      case "ping": return line.send({type: "pong"});
+      case "read": return line.hasRead(message.count, message.length);
+      case "token": return line.answer(message);
+      case "check": return this.#doorways.forEach((doorway) => doorway.check(message.reason));
+      case "bye": return this.#expel(tab);
+    }
+  }
+
+  #join(line, {id, want, name, cursor, token}) {
+    const reader = {id, line, want, name, cursor, token, key: null, state: null, trunk: null, doorway: null};
+    line.readers.set(id, reader);
+    this.place(reader);
+  }
+
+  // Readers that want the same of the same, with the same rights, use one doorway, while it has room.
+  place(reader) {
+    const {want, name} = reader;
+    const at = JSON.stringify([want.door, want.hub, want.credentials, want.rights, want.matchers]);
+    let doorway = this.#doorways.find((each) => each.at === at && !each.closed && each.canTake(name));
+    if (!doorway) {
+      const door = new (want.door ? ApplicationDoor : OpenDoor)(this.#world, want);
+      doorway = Object.assign(new Doorway(this.#world, this, door), {at});
+      this.#doorways.push(doorway);
+    }
+    doorway.add(reader);
+  }
+
+  #leave(line, id) {
+    const reader = line.readers.get(id);
+    line.readers.delete(id);
+    reader?.doorway?.remove(reader);
+  }
+
+  #expel(tab) {
+    const line = this.#lines.get(tab);
+    if (!line) return;
+    this.#lines.delete(tab);
+    for (const id of [...line.readers.keys()]) this.#leave(line, id);
+  }
+
+  // The message is read when the tab reads again.
+  #forget(line) {
+    for (const [tab, other] of this.#lines) if (other === line) this.#expel(tab);
+    line.send({type: "reset"});
+  }
+
+  // When it is late, the machine has slept, or this has been frozen; then tabs had no chance to speak.
+  #tick() {
+    const due = this.#world.now() + TIMES.tick;
+    this.#tickTimer = this.#world.setTimeout(() => {
+      const now = this.#world.now();
+      const slept = now - due > TIMES.doubt;
+      for (const line of [...this.#lines.values()]) {
+        if (slept) line.heardAt = now;
+        else if (now - line.heardAt > TIMES.tabGone) this.#forget(line);
+      }
+      for (const doorway of this.#doorways) doorway.check(slept ? "slept" : null);
+      this.#doorways = this.#doorways.filter((doorway) => !doorway.closed);
+      this.#tick();
+    }, TIMES.tick);
+  }
+}

@@ -1,0 +1,188 @@
+// How a tab speaks with the exchange.
+
+import {Exchange} from "./exchange.js";
+
+// Of the shared worker, the lock and the broadcasts; the number is that of the exchange's messages.
+export const NAME = "hikyaku/1";
+
+// A link says `ready` when an exchange is there to say hello to (again, when it is another one), `message`, and `broken` when
+// it is of no use here. `renew` is asked for when nothing is heard: it returns whether it may help.
+
+// The exchange lives in a shared worker, which is the same file: see index.js.
+export class WorkerLink {
+  static kind = "worker";
+  #worker;
+  #heard = false;
+
+  static possible({worker}) {
+    return Boolean(worker) && "SharedWorker" in globalThis;
+  }
+
+  constructor(handlers, {worker}) {
+    this.handlers = handlers;
+    this.address = worker;
+    this.#start();
+  }
+
+  #start() {
+    const worker = new SharedWorker(this.address, {type: "module", name: NAME});
+    this.#worker = worker;
+    // A policy (worker-src) may forbid it, or the file be no such worker.
+    worker.onerror = () => worker === this.#worker && this.handlers.broken();
+    worker.port.onmessage = ({data}) => {
+      if (worker !== this.#worker) return;
+      this.#heard = true;
+      this.handlers.message(data);
+    };
+    queueMicrotask(() => worker === this.#worker && this.handlers.ready());
+  }
+
+  send(message) {
+    this.#worker.port.postMessage(message);
+  }
+
+  // A worker that has crashed is started again by its name. One that never spoke does not speak.
+  renew() {
+    if (!this.#heard) return false;
+    this.close();
+    this.#heard = false;
+    this.#start();
+    return true;
+  }
+
+  close() {
+    this.#worker.port.close();
+    this.#worker = null;
+  }
+}
+
+// The exchange lives in the tab that holds a lock; when that tab is closed, in the next one.
+//
+// All tabs hear who asks for the one that leads, and who does. All else is for one tab, which alone listens for it: what is said
+// to fifty tabs would else be heard by each of them fifty times.
+export class LeaderLink {
+  static kind = "tabs";
+  #me = crypto.randomUUID?.() ?? String(Math.random());
+  #all = new BroadcastChannel(NAME);
+  #mine = new BroadcastChannel(`${NAME} ${this.#me}`);
+  #others = new Map(); // by tab, where it listens
+  #leader = null;
+  #exchange = null;
+  #resign = null;
+  #closed = false;
+
+  static possible() {
+    return Boolean(globalThis.navigator?.locks) && "BroadcastChannel" in globalThis;
+  }
+
+  constructor(handlers) {
+    this.handlers = handlers;
+    this.#all.onmessage = ({data}) => this.#hear(data);
+    this.#mine.onmessage = ({data: {from, message}}) => this.#receive(from, message);
+    this.#all.postMessage({asks: "leader"});
+    this.#campaign();
+  }
+
+  // The lock is held until #resign is called, the tab is gone, or another tab has stolen it since this one was frozen.
+  #campaign(options = {}) {
+    const lead = () => (this.#closed ? undefined : new Promise((resolve) => this.#lead(resolve)));
+    navigator.locks.request(NAME, options, lead).catch(() => this.#deposed());
+  }
+
+  #lead(resign) {
+    this.#resign = resign;
+    this.#exchange = new Exchange();
+    this.#follow(this.#me);
+    this.#all.postMessage({leader: this.#me});
+  }
+
+  #follow(leader) {
+    this.#forget([...this.#others.keys()]);
+    this.#leader = leader;
+    this.handlers.ready();
+  }
+
+  #deposed() {
+    this.#abdicate();
+    if (this.#closed) return;
+    this.#campaign();
+    this.#all.postMessage({asks: "leader"});
+  }
+
+  #abdicate() {
+    this.#exchange?.close();
+    this.#exchange = this.#leader = null;
+    this.#forget([...this.#others.keys()]);
+    this.#resign?.();
+  }
+
+  #hear({asks, leader}) {
+    if (asks && this.#exchange) this.#all.postMessage({leader: this.#me});
+    if (leader && leader !== this.#leader && !this.#exchange) this.#follow(leader);
+  }
+
+  #receive(from, message) {
+    if (this.#exchange) {
+      this.#exchange.receive(from, message, (answer) => this.#tell(from, answer));
+      if (message.type === "bye") this.#forget([from]);
+    } else if (from === this.#leader) this.handlers.message(message);
+  }
+
+  #tell(tab, message) {
+    if (!this.#others.has(tab)) this.#others.set(tab, new BroadcastChannel(`${NAME} ${tab}`));
+    this.#others.get(tab).postMessage({from: this.#me, message});
+  }
+
+  #forget(tabs) {
+    for (const tab of tabs) {
+      this.#others.get(tab)?.close();
+      this.#others.delete(tab);
+    }
+  }
+
+  send(message) {
+    if (this.#exchange) this.#exchange.receive(this.#me, message, (answer) => queueMicrotask(() => this.#closed || this.handlers.message(answer)));
+    else if (this.#leader) this.#tell(this.#leader, message);
+  }
+
+  // Browsers freeze tabs that nobody sees, also one that leads.
+  renew() {
+    if (document.visibilityState === "visible" && !this.#exchange) this.#campaign({steal: true});
+    return true;
+  }
+
+  close() {
+    this.#closed = true;
+    this.#abdicate();
+    this.#all.close();
+    this.#mine.close();
+  }
+}
+
+// Every tab has an exchange of its own.
+export class OwnLink {
+  static kind = "page";
+  #exchange = new Exchange();
+
+  static possible() {
+    return true;
+  }
+
+  constructor(handlers) {
+    this.handlers = handlers;
+    queueMicrotask(() => this.#exchange && handlers.ready());
+  }
+
+  send(message) {
+    this.#exchange.receive("page", message, (answer) => queueMicrotask(() => this.#exchange && this.handlers.message(answer)));
+  }
+
+  renew() {
+    return true;
+  }
+
+  close() {
+    this.#exchange.close();
+    this.#exchange = null;
+  }
+}

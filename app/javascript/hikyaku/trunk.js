@@ -1,0 +1,466 @@
+// One connection that is made again, and carries the topics of many readers, in order, once.
+
+import {Cargo} from "./cargo.js";
+import {CatchUp} from "./catch-up.js";
+import {Connection} from "./connection.js";
+import {History, Seen} from "./history.js";
+import {SECOND, TIMES} from "./limits.js";
+import {parsed, pauseAfter} from "./requests.js";
+import {Sleeper} from "./world.js";
+
+// A connection to the hub: made again from its last event when it is lost, and changed while it is open, by
+// POST {hub}/streams/{capability} or, where the hub has no such thing, by a second one that is made before the first is broken.
+//
+//     waiting ──► connecting ──► open ──► closed: nobody reads, or another trunk carries its readers
+//        ▲            │            │
+//        └────────────┴────────────┘
+//
+// Topics that have not settled when the connection breaks are taken off, and added once more for each reader from where it is.
+export class Trunk {
+  #world;
+  #doorway;
+  #sleeper;
+  #cargo;
+  #connection = null;
+  #catchUp = null; // of the connection
+  #history = new History();
+  #seen = new Seen();
+  #cursor = null; // of the settled topics
+  #cursorAt = 0; // the number in the history that comes after it
+  #offered = null; // a cursor that is right as soon as everything has arrived that was sent before, and with which change it came
+  #soundFrom = null; // a time: whether everything from before is here, the hub is to say
+  #grant = null; // with which the connection was made or changed last
+  #failures = 0;
+  #retry = null; // as the hub has told
+  #triedAt = 0;
+  #tryAt = 0;
+  #doubtful = false; // the connection is to be made anew
+  #silence = TIMES.silence;
+  #plain = false; // does not ask for a stream that can be changed
+  #gapTold = false;
+  closed = false;
+
+  constructor(world, doorway) {
+    this.#world = world;
+    this.#doorway = doorway;
+    this.#sleeper = new Sleeper(world);
+    this.#cargo = new Cargo(world, this, doorway);
+    this.#run();
+  }
+
+  get open() {
+    return this.#connection !== null;
+  }
+
+  get openedAt() {
+    return this.#connection?.openedAt ?? Infinity;
+  }
+
+  get cursor() {
+    return this.#cursor;
+  }
+
+  get empty() {
+    return this.#cargo.empty;
+  }
+
+  // One that the stream carries for certain.
+  topic(key) {
+    const topic = this.#cargo.topics.get(key);
+    return topic?.joined ? topic : null;
+  }
+
+  // ---- readers
+
+  // Serves a reader from what is known here, if that is certain to be all that it misses, and no more.
+  place(reader) {
+    const topic = this.#cargo.topics.get(reader.key);
+    const missed = topic && this.#missed(topic, reader.cursor);
+    if (!missed) return false;
+    this.#cargo.attach(reader, topic, this.#history.next);
+    for (const event of missed) this.#doorway.deliver([reader], event);
+    if (this.open) this.#tellConnected([reader]);
+    return true;
+  }
+
+  // Whether a reader's topic can be added from the reader's cursor: "now", "later", "never"; "full" when it is one too many.
+  takes(reader) {
+    const {topics, newcomers, leaving, settled} = this.#cargo;
+    const rivals = [...newcomers].filter((other) => other.key === reader.key);
+    if (rivals.length > 0) return rivals[0].cursor === reader.cursor ? "now" : "later";
+    if (this.closed || topics.has(reader.key) || leaving.has(reader.key)) return "never";
+    if (!this.#cargo.hasRoomFor(reader.key)) return "full";
+    if (this.open) return this.#connection.capability || reader.cursor === null ? "now" : "never";
+    if (settled.length > 0 || [...newcomers].some((other) => other.cursor !== reader.cursor)) return "later";
+    return "now";
+  }
+
+  add(reader) {
+    this.#cargo.welcome(reader);
+    this.poke();
+  }
+
+  // A reader of another trunk that stands where this one does: it is connected already.
+  adopt(reader) {
+    reader.trunk.remove(reader);
+    this.#cargo.attach(reader, this.#cargo.topics.get(reader.key), this.#history.next);
+    if (!this.#catchUp.pending) this.#doorway.tell([reader], "caught-up", {});
+  }
+
+  remove(reader) {
+    this.#cargo.remove(reader);
+    this.poke();
+  }
+
+  // Carries these from now on, beside its own, for readers that are still on other trunks.
+  host(keys) {
+    this.#cargo.host(keys);
+    this.poke();
+  }
+
+  keysRead() {
+    return this.#cargo.all.filter((topic) => topic.readers.size > 0).map((topic) => topic.key);
+  }
+
+  readersOf(key) {
+    return [...(this.#cargo.topics.get(key)?.readers ?? [])];
+  }
+
+  // Those for whom the cursor is right, and newer than their own.
+  readersBehind() {
+    const readers = this.#cargo.readers(this.#cargo.settled);
+    return readers.filter((reader) => reader.since < this.#cursorAt && reader.cursor !== this.#cursor);
+  }
+
+  #missed(topic, cursor) {
+    if (cursor === null || (topic.settled && cursor === this.#cursor && this.#cursorAt >= topic.from)) return [];
+    return this.#history.after(topic, cursor);
+  }
+
+  // ---- the connection, as others see it
+
+  poke() {
+    this.#sleeper.poke();
+  }
+
+  // Looks whether the connection is alive. With a reason to doubt it, sooner than by itself, and a connection that is lost is
+  // tried again at once.
+  check(reason = null) {
+    const now = this.#world.now();
+    this.poke();
+    if (!this.open) {
+      if (reason) this.#tryAt = Math.min(this.#tryAt, Math.max(now, this.#triedAt + SECOND));
+      return;
+    }
+    this.#settle();
+    const connection = this.#connection;
+    connection.at = Math.min(connection.at, now); // the clock may have been set back
+    const silent = now - connection.at;
+    if (silent > this.#silence) {
+      if (!connection.arrivals.beats) this.#silence = Math.min(this.#silence * 2, TIMES.longestSilence);
+      this.#lose("nothing was heard for too long");
+      this.#tryAt = now;
+    } else if (reason === "online" || (reason && silent > TIMES.doubt)) this.#doubtful = true;
+  }
+
+  // Whether everything that was sent before this time has arrived, or so much time has passed where the hub does not tell.
+  drainedSince(time, patience) {
+    return this.open && this.#connection.arrivals.since(time, this.#catchUp.pending ? Infinity : patience);
+  }
+
+  // Asks the hub to tell. One that is about to, it asks when it has.
+  sound(time) {
+    if (!this.open || this.#catchUp.pending) return;
+    this.#soundFrom = Math.max(this.#soundFrom ?? time, time);
+    this.poke();
+  }
+
+  // Whether a topic's event has come here.
+  hasSeen(topic, id) {
+    return this.#seen.has(id, topic);
+  }
+
+  close() {
+    if (this.closed) return;
+    this.closed = true;
+    this.#hangUp();
+    this.poke();
+    this.#doorway.ended(this);
+  }
+
+  #hangUp() {
+    this.#connection?.close();
+    this.#catchUp?.close();
+    this.#connection = this.#catchUp = this.#offered = this.#soundFrom = null;
+  }
+
+  // ---- the loop
+
+  async #run() {
+    await null; // readers that come in one turn are one request
+    while (!this.closed) {
+      if (!(await this.#step(this.#world.now()))) await this.#sleeper.until(this.#wakeAt());
+    }
+  }
+
+  // Resolves to whether there was something to do.
+  async #step(now) {
+    const grant = this.#doorway.grant;
+    const {emptySince, guests} = this.#cargo;
+    if (emptySince !== null && now - emptySince >= TIMES.linger && guests.size === 0) return this.close();
+    if (!grant || now < this.#tryAt) return false;
+    return this.open ? this.#change(grant) : this.#connect(grant);
+  }
+
+  #wakeAt() {
+    const now = this.#world.now();
+    const times = [this.#tryAt, this.#grant?.refreshAt, ...this.#cargo.deadlines];
+    return Math.min(...times.filter((time) => time > now));
+  }
+
+  // ---- connecting
+
+  // What was carried before goes on after the last event; with nothing of that kind, the first readers say from where.
+  async #connect(grant) {
+    this.#cargo.drop(this.#cargo.idle(grant));
+    const kept = this.#cargo.settled;
+    const fresh = kept.length > 0 ? {keys: [], from: this.#cursor} : this.#cargo.group();
+    if (kept.length + fresh.keys.length === 0) return false;
+    const connection = await this.#opened(grant, [...kept.map((topic) => topic.key), ...fresh.keys], fresh.from);
+    if (!connection) return true;
+    const from = this.#history.next;
+    if (kept.length === 0) [this.#cursor, this.#cursorAt] = [fresh.from, from];
+    this.#use(connection, grant, fresh.from, fresh.keys, {base: fresh.from, settled: true, from});
+    return true;
+  }
+
+  // Another connection, from the last event, and then the end of this one. What both have is known by its id; what is fresh comes
+  // from there, too, and is behind the others for a while.
+  async #replace(grant, fresh = []) {
+    const idle = this.#cargo.idle(grant);
+    const kept = this.#cargo.settled.filter((topic) => !idle.includes(topic)).map((topic) => topic.key);
+    if (kept.length + fresh.length === 0) return this.#lose("the stream is not to be changed");
+    const from = this.#cursor;
+    const connection = await this.#opened(grant, [...kept, ...fresh], from);
+    if (!connection) return true;
+    this.#cargo.drop(idle);
+    this.#use(connection, grant, from, fresh, {base: null, settled: false});
+    return true;
+  }
+
+  // A connection, or null when none was to be had; then there is a time to try again.
+  async #opened(grant, keys, from) {
+    const connection = new Connection(this.#world);
+    this.#triedAt = this.#world.now();
+    try {
+      const refusal = await connection.open(grant, this.#cargo.query(keys), {from, plain: this.#plain});
+      if (!refusal && !this.closed) return connection;
+      connection.close();
+      if (!this.closed) this.#refused(grant, refusal);
+    } catch {
+      // To a hub of another origin that does not know our header the browser sends nothing at all.
+      if (connection.isForeign(grant)) this.#plain = !this.#plain;
+      if (!this.closed) this.#failed("the hub does not answer");
+    }
+    return null;
+  }
+
+  #refused(grant, {status, retryAfter}) {
+    if (status === 401 || status === 403) this.#doorway.refused(grant, status);
+    else if (status >= 400 && status < 500 && ![404, 408, 410, 425, 429].includes(status)) this.#doorway.rejected(status);
+    this.#failed(`the hub answered ${status}`, {status, retryAfter});
+  }
+
+  #failed(reason, detail = {}) {
+    this.#failures += 1;
+    this.#wait(reason, detail);
+  }
+
+  #wait(reason, {status = null, retryAfter = 0} = {}) {
+    const pause = pauseAfter(this.#failures, {retry: this.#retry, retryAfter, random: this.#world.random});
+    this.#tryAt = this.#world.now() + pause;
+    if (!this.open) this.#doorway.tell([...this.#cargo.readers(), ...this.#cargo.newcomers], "reconnecting", {reason, status, pause});
+  }
+
+  // From now on this is the connection; it carries fresh topics beside those that there were.
+  #use(connection, grant, from, fresh, options) {
+    this.#hangUp();
+    this.#unsettle();
+    this.#connection = connection;
+    this.#catchUp = new CatchUp(this.#world, connection.arrivals, () => this.#tellCaughtUp());
+    this.#grant = grant;
+    this.#tryAt = this.#failures = 0;
+    this.#doubtful = false;
+    this.#cargo.leaving.clear();
+    for (const key of fresh) this.#cargo.carry(key, {joined: true, since: this.#history.next, ...options});
+    const lost = from !== null && from !== "earliest" && connection.resumed !== null && connection.resumed !== from;
+    this.#gapTold = lost;
+    const mine = (handler) => (value) => connection === this.#connection && handler(value);
+    connection.read({
+      onevent: mine((event) => this.#receive(event)),
+      onmark: mine((id) => this.#mark(id)),
+      onretry: mine((wait) => (this.#retry = wait)),
+      onoversize: mine((id) => this.#oversize(id)),
+      oncomment: mine(() => this.#hear()),
+      onend: mine((reason) => this.#lose(reason)),
+    });
+    if (from !== null) this.#catchUp.begin(connection.question);
+    this.#tellConnected(this.#cargo.readers());
+    if (lost) this.#gap(this.#cargo.readers(), {reason: "unknown", lastEventId: from});
+    this.#doorway.opened(this);
+  }
+
+  #lose(reason) {
+    this.#hangUp();
+    this.#wait(reason);
+    this.#unsettle();
+    this.poke();
+    return true;
+  }
+
+  #unsettle() {
+    this.#cargo.drop(this.#cargo.all.filter((topic) => !topic.settled));
+  }
+
+  // ---- changing the stream
+
+  async #change(grant) {
+    if (this.#doubtful || grant.hub !== this.#grant.hub) return this.#replace(grant);
+    const group = this.#cargo.group();
+    const idle = this.#cargo.idle(grant);
+    const refreshed = grant !== this.#grant && this.#world.now() >= this.#grant.refreshAt;
+    // A stream has at least one topic. Without readers this trunk ends soon.
+    if (idle.length === this.#cargo.topics.size && group.keys.length === 0) return false;
+    const {capability, arrivals} = this.#connection;
+    if (capability) {
+      const matters = group.keys.length + idle.length > 0 || refreshed || arrivals.lacks(this.#soundFrom);
+      return matters || arrivals.unsure ? this.#post(grant, group, idle, matters) : false;
+    }
+    // Readers that come from a cursor need a trunk of their own. Idle topics wait for another reason to make a new connection, and
+    // guests until those before them have settled.
+    if (group.from !== null) this.#cargo.sendAway([...this.#cargo.newcomers]);
+    const settled = this.#cargo.settled.length === this.#cargo.topics.size;
+    const fresh = group.from === null && (settled || this.#cargo.newcomers.size > 0) ? group.keys : [];
+    return fresh.length > 0 || refreshed ? this.#replace(grant, fresh) : group.from !== null;
+  }
+
+  // Topics are added before the hub is asked, since its stream may be faster than its answer.
+  async #post(grant, group, idle, matters) {
+    const connection = this.#connection;
+    const options = {base: group.from, joined: false, settled: group.from === null, since: this.#history.next};
+    const added = group.keys.map((key) => this.#cargo.carry(key, options));
+    const body = this.#cargo.query(this.#cargo.all.filter((topic) => !idle.includes(topic)).map((topic) => topic.key));
+    // With a last event id the hub tells when everything has arrived. It goes back only for what is added; what is to begin now
+    // must not go back.
+    const from = added.length > 0 ? group.from : this.#cursor ?? "earliest";
+    if (from !== null) body.append("last_event_id", from);
+    const answer = await connection.change(grant, body, {matters});
+    if (this.closed || connection !== this.#connection) return true;
+    const {status, retryAfter} = answer;
+    if (status === 204) this.#changed(grant, added, idle, answer);
+    else if (status === 401 || status === 429) {
+      this.#cargo.drop(added);
+      if (status === 401) this.#doorway.refused(grant, status);
+      this.#failed(`the hub answered ${status}`, {status, retryAfter});
+    } else this.#doubtful = true; // the stream is gone, is another's, or nobody knows whether it was changed
+    return true;
+  }
+
+  #changed(grant, added, idle, {position, question}) {
+    const change = {at: this.#world.now(), question};
+    this.#failures = 0;
+    this.#grant = grant;
+    for (const topic of added) Object.assign(topic, {joined: true, ...change});
+    for (const topic of idle) this.#cargo.leaving.set(topic.key, change);
+    this.#cargo.drop(idle); // with whoever has come back to it meanwhile
+    this.#offered = position && position !== "earliest" ? {cursor: position, before: this.#cursor, ...change} : null;
+    if (added.some((topic) => topic.readers.size > 0)) {
+      if (question) this.#catchUp.begin(question);
+      this.#tellConnected(this.#cargo.readers(added));
+    }
+    this.#settle(); // the stream may have been faster
+    this.#doorway.opened(this);
+  }
+
+  // ---- events
+
+  #receive(event) {
+    if (event.type === "mercure" && this.#control(event)) return;
+    this.#catchUp.prolong();
+    const topic = this.#cargo.topics.get(this.#doorway.keyOf(event));
+    if (!topic) return;
+    if (event.identified) {
+      if (this.#seen.has(event.id, topic)) return;
+      this.#seen.add(event.id, topic);
+      topic.lastId = event.id;
+      this.#history.add(topic, event);
+    }
+    topic.lastAt = this.#world.now();
+    this.#doorway.deliver(topic.readers, event);
+    for (const reader of topic.readers) reader.since = this.#history.next;
+    if (event.identified && topic.settled) this.#mark(event.id);
+  }
+
+  #mark(id) {
+    [this.#cursor, this.#cursorAt] = [id, this.#history.next];
+    this.#doorway.moved(this);
+  }
+
+  // The hub's own events: returns whether this was one that is not for readers.
+  #control(event) {
+    const document = parsed(event.data);
+    if (document?.type !== "gap") return false;
+    const topics = this.#cargo.lost(document);
+    const settled = topics.some((topic) => topic.settled);
+    if (event.identified && settled) this.#mark(event.id);
+    // The header of the answer may have said it already.
+    const told = this.#gapTold && settled && document.reason === "unknown";
+    if (told) this.#gapTold = false;
+    else this.#gap(this.#cargo.readers(topics), {reason: document.reason, lastEventId: document.last_event_id});
+    return true;
+  }
+
+  #oversize(id) {
+    if (id) this.#mark(id);
+    this.#gap(this.#cargo.readers(), {reason: "oversize", lastEventId: id});
+  }
+
+  #gap(readers, detail) {
+    this.#doorway.tell(readers, "gap", detail);
+  }
+
+  // ---- what has arrived
+
+  #hear() {
+    this.#catchUp.look();
+    this.#settle();
+    if (this.#connection.arrivals.unsure) this.poke();
+  }
+
+  // When everything has arrived, added topics have caught up, those that were taken off may come again, and the position is
+  // reached that the hub told with a change.
+  #settle() {
+    const {arrivals} = this.#connection;
+    const {all, leaving} = this.#cargo;
+    for (const [key, change] of leaving) if (arrivals.behind(change)) leaving.delete(key);
+    for (const topic of all) {
+      if (topic.from < Infinity || !topic.joined || !arrivals.behind(topic)) continue;
+      Object.assign(topic, {settled: true, from: this.#history.next});
+    }
+    const offered = this.#offered;
+    if (offered && arrivals.behind(offered)) {
+      if (offered.before === this.#cursor) this.#mark(offered.cursor);
+      this.#offered = null;
+    }
+    this.#doorway.settled();
+  }
+
+  #tellCaughtUp() {
+    this.#doorway.tell(this.#cargo.readers(), "caught-up", {});
+  }
+
+  #tellConnected(readers) {
+    this.#doorway.tell(readers, "connected", {});
+    if (!this.#catchUp.pending) this.#doorway.tell(readers, "caught-up", {});
+  }
+}
