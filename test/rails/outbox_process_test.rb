@@ -8,4 +8,5 @@ class OutboxProcessTest < Minitest::Test
   include OutboxProcesses
   include OutboxProcesses::InSQLite
   include OutboxStories
+  include OutboxStories::Couriers
 end

@@ -40,33 +40,9 @@ module OutboxStories
           dying = process(:sell, "/1", "/2", "/3", DIES: moment, FATAL: "/2")
           assert_equal 9, dying.status(PATIENCE).termsig
           assert_match(/committed/, dying.output)
+          look_at_what_is_left
           assert_equal %w[/1 /2 /3], published
         end
-      end
-
-      test "a hub that is away for a while: nothing fails, nothing is lost, and all arrives in order when it is back" do
-        @hub.stop
-        first = process(:sell, "/1", "/2")
-        first.until(/committed/, PATIENCE)
-        second = process(:sell, "/3")
-        second.until(/committed/, PATIENCE)
-        await("a word about it") { first.errors.include?("updates wait in the outbox") }
-        first.signal("KILL")
-        @hub.start
-        assert_equal %w[/1 /2 /3], published.sort
-        await("a word about it") { second.errors.include?("being emptied again") || second.errors.empty? }
-      end
-
-      test "a process of its own carries, and ends when it is told to" do
-        carrying = process(:carry)
-        carrying.until(/carrying/, PATIENCE)
-        selling = process(:sell, "/1")
-        selling.until(/committed/, PATIENCE)
-        selling.signal("KILL")
-        assert_equal %w[/1], published
-        carrying.signal("TERM")
-        assert carrying.status(PATIENCE).success?
-        assert_match(/ended/, carrying.output)
       end
 
       test "processes that trade and are killed at any time, beside others that carry: every commit is published, once, in order, and nothing else" do
@@ -84,7 +60,43 @@ module OutboxStories
     end
   end
 
+  # What is the courier's and not the database's: for one of them.
+  module Couriers
+    def self.included(tests)
+      tests.class_eval do
+        test "a hub that is away for a while: nothing fails, nothing is lost, and all arrives in order when it is back" do
+          @hub.stop
+          first = process(:sell, "/1", "/2")
+          first.until(/committed/, PATIENCE)
+          second = process(:sell, "/3")
+          second.until(/committed/, PATIENCE)
+          await("a word about it") { first.errors.include?("updates wait in the outbox") }
+          first.signal("KILL")
+          @hub.start
+          assert_equal %w[/1 /2 /3], published.sort
+          await("a word about it") { second.errors.include?("being emptied again") || second.errors.empty? }
+        end
+
+        test "a process of its own carries, and ends when it is told to" do
+          carrying = process(:carry)
+          carrying.until(/carrying/, PATIENCE)
+          selling = process(:sell, "/1")
+          selling.until(/committed/, PATIENCE)
+          selling.signal("KILL")
+          assert_equal %w[/1], published
+          carrying.signal("TERM")
+          assert carrying.status(PATIENCE).success?
+          assert_match(/ended/, carrying.output)
+        end
+      end
+    end
+  end
+
   private
+
+  # After the death of a process, and before anybody else publishes: for what is particular to a database.
+  def look_at_what_is_left
+  end
 
   # Of each, what it said was committed, and perhaps one more transaction; each of these whole.
   def assert_traded(traders, all)

@@ -26,6 +26,8 @@ module Suite
 
     # What turbo-rails does differently where Action Cable is there too.
     CABLE = %w[broadcasting commit page refresh test_helper].map { |name| "test/rails/turbo_#{name}_test.rb" }.freeze
+    # What has a database server of its own, and gems beside the others'.
+    POSTGRESQL = %w[test/rails/outbox_postgresql_test.rb].freeze
     # The other versions of Rails that this Ruby can run; bin/test-matrix has the rest.
     RAILS = {"7.1" => "gemfiles/rails_7_1.gemfile"}.freeze
 
@@ -42,6 +44,7 @@ module Suite
           "native" => [process("native", native - SOAK)],
           "sanitized" => [process("sanitized", SANITIZED, env: {"HIKYAKU_TEST_SANITIZED" => "1", "HIKYAKU_TEST_SOAK_SECONDS" => "12"})],
           "rails" => rails,
+          "postgresql" => [process("postgresql", POSTGRESQL)],
           "javascript" => [tests("javascript", "test/javascript/**/*_test.rb")],
           "engine" => [engine],
           "unit" => units,
@@ -79,8 +82,9 @@ module Suite
 
       # Rails changes Ruby's own classes: not beside other tests.
       def rails
-        others = RAILS.map { |version, gemfile| tests("rails #{version}", "test/rails/**/*_test.rb", env: {"BUNDLE_GEMFILE" => File.expand_path(gemfile)}) }
-        [tests("rails", "test/rails/**/*_test.rb"), *others, process("rails and cable", CABLE, env: {"HIKYAKU_TEST_CABLE" => "1"})]
+        files = Dir["test/rails/**/*_test.rb"] - POSTGRESQL
+        others = RAILS.map { |version, gemfile| process("rails #{version}", files, env: {"BUNDLE_GEMFILE" => File.expand_path(gemfile)}) }
+        [process("rails", files), *others, process("rails and cable", CABLE, env: {"HIKYAKU_TEST_CABLE" => "1"})]
       end
 
       def types
