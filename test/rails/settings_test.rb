@@ -57,6 +57,21 @@ class SettingsTest < Minitest::Test
     }.each { |given, identifier| assert_equal identifier, Settings.new(Application.new(**given)).config.resource_identifier, given.inspect }
   end
 
+  test "where the hub is may be said until the configuration is read, and holds from then on" do
+    in_environment("production") do
+      application = Application.new
+      settings = Settings.new(application)
+      refute settings.remote?
+      application.config.hikyaku.hub = "unix:/run/hub.sock"
+      assert settings.remote?
+      settings.config
+      assert_equal "unix:/run/hub.sock", settings.hub
+      application.config.hikyaku.hub = nil
+      assert_equal "unix:/run/hub.sock", settings.hub
+      in_environment("test") { refute settings.remote? }
+    end
+  end
+
   test "below relative_url_root the route is what is left of the path" do
     settings = Settings.new(Application.new(relative_url_root: "/app/"))
     assert_equal ["/app#{PATH}", PATH], [settings.config.path, settings.route_path]

@@ -72,7 +72,7 @@ module Hikyaku
         serial, answer = _subscribe(@grants.compile(grant), last_event_id, address, expires_in, now, changeable)
         refuse(serial) if serial.is_a?(Symbol)
         forget_the_gone if @subscribers.size >= @most
-        @subscribers[serial] = Subscriber.new(self, serial, grant, address: address, last_event_id: answer)
+        @subscribers[serial] = Subscriber.new(self, serial, grant, address, answer)
       end
 
       def capability(subscriber) = _capability(subscriber.serial)
@@ -225,7 +225,7 @@ module Hikyaku
 
       # The object of a subscriber: the one that there is, or another. It may leave at any time, but is known by then.
       def known(serial, id, tag, address)
-        subscriber = @subscribers[serial] || Subscriber.new(self, serial, @grants[tag], address: address)
+        subscriber = @subscribers[serial] || Subscriber.new(self, serial, @grants[tag], address)
         subscriber.known_as(id)
       end
 

@@ -14,7 +14,8 @@ module Hikyaku
     class Mount
       SCATTERED = "the server has several processes, and a hub lives in one: let Puma run it beside them (plugin :hikyaku in " \
         "config/puma.rb), or run it elsewhere (bin/rails hikyaku:hub) and set config.hikyaku.hub to its address"
-      private_constant :SCATTERED
+      REQUEST = "request.hikyaku"
+      private_constant :SCATTERED, :REQUEST
 
       # @return [Settings]
       attr_reader :settings
@@ -60,8 +61,9 @@ module Hikyaku
       # @param env [Hash] a Rack environment
       # @return [Array(Integer, Hash, #each)] a Rack response
       def call(env)
+        return answer(env) unless ActiveSupport::Notifications.notifier.listening?(REQUEST)
         payload = {method: env["REQUEST_METHOD"], path: Web::Change.loggable(path_of(env))}
-        ActiveSupport::Notifications.instrument("request.hikyaku", payload) do
+        ActiveSupport::Notifications.instrument(REQUEST, payload) do
           answer(env).tap { |status, *| payload[:status] = status }
         end
       end
@@ -70,8 +72,9 @@ module Hikyaku
       # @return [Boolean] whether the request is for the hub
       def serves?(env)
         path = path_of(env)
-        return false unless prefixes.any? { |own| path == own || path.start_with?("#{own}/") }
-        settings.routed?
+        # Asked for with each request of the application.
+        return false unless path.start_with?(*prefixes)
+        prefixes.any? { |own| path == own || path.start_with?("#{own}/") } && settings.routed?
       end
 
       # The last net: a server of which it could not be known that it forks. Its hub is given up, so that publishing raises.
@@ -104,7 +107,10 @@ module Hikyaku
 
       def prefixes = @prefixes ||= [settings.config.path, metadata.path]
 
-      def path_of(env) = "#{env["SCRIPT_NAME"]}#{env["PATH_INFO"]}"
+      def path_of(env)
+        root = env["SCRIPT_NAME"]
+        (root.nil? || root.empty?) ? env["PATH_INFO"].to_s : "#{root}#{env["PATH_INFO"]}"
+      end
 
       def answer(env)
         return elsewhere(env) if settings.remote?

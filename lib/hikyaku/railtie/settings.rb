@@ -27,7 +27,8 @@ module Hikyaku
       KEYS = %i[publisher_key subscriber_key].freeze
       SALT = "hikyaku access tokens"
       COOKIE = "mercure_access_token"
-      private_constant :HUB, :OUTBOX, :KEYS, :SALT, :COOKIE
+      NOWHERE = {}.freeze
+      private_constant :HUB, :OUTBOX, :KEYS, :SALT, :COOKIE, :NOWHERE
 
       # @param app [::Rails::Application]
       def initialize(app)
@@ -132,9 +133,13 @@ module Hikyaku
 
       def given = @app.config.hikyaku.to_h.symbolize_keys.compact
 
-      # Tests record, and talk to nobody.
+      # Tests record, and talk to nobody. Asked for with each request: what was there when the configuration was read holds.
       def hub_options
-        return {} if ::Rails.env.test?
+        return NOWHERE if ::Rails.env.test?
+        @hub_options || read_hub.tap { |options| @hub_options = options.freeze if @config }
+      end
+
+      def read_hub
         case (hub = given[HUB])
         when Hash then hub.symbolize_keys.then { |options| options.merge(url: options[:url].presence&.to_s) }
         else {url: hub.to_s.presence}

@@ -10,7 +10,9 @@ module Hikyaku
       HEX = (0..255).to_h { |byte| [format("%02x", byte), byte.chr(Encoding::BINARY)] }
         .then { |lower| lower.flat_map { |hex, byte| [hex, hex.upcase, hex.capitalize, hex[0] + hex[1].upcase].map { |h| ["%#{h}", byte] } } }
         .to_h.freeze
-      private_constant :HEX
+      ESCAPE = /%[0-9A-Fa-f]{2}/n
+      BROKEN = /%(?![0-9A-Fa-f]{2})/n
+      private_constant :HEX, :ESCAPE, :BROKEN
 
       module_function
 
@@ -19,8 +21,8 @@ module Hikyaku
       def parse(string)
         string.b.split("&").filter_map do |pair|
           next if pair.empty?
-          name, value = pair.split("=", 2)
-          [decode(name || ""), decode(value || "")]
+          name, _, value = pair.partition("=")
+          [decode(name), decode(value)]
         end
       end
 
@@ -28,15 +30,24 @@ module Hikyaku
       #
       # @param string [String]
       # @return [String] UTF-8 (perhaps not valid)
-      def unescape(string)
-        string = string.b
-        string = string.gsub(/%[0-9A-Fa-f]{2}/n, HEX) if string.include?("%")
+      def unescape(string) = decoded(string.b)
+
+      # @param string [String] binary, and nobody else's
+      def decode(string)
+        string.tr!("+", " ") if string.include?("+")
+        decoded(string)
+      end
+
+      # Where nothing stands in the way, as quoted-printable (RFC 2045, section 6.7), which differs by the sign: that is
+      # eight times as fast as to look for each escape, and nearly all of a subscribe's parameters are URLs.
+      def decoded(string)
+        if string.include?("%")
+          string = (string.include?("=") || BROKEN.match?(string)) ? string.gsub(ESCAPE, HEX) : string.tr("%", "=").unpack1("M")
+        end
         string.force_encoding(Encoding::UTF_8)
       end
 
-      def decode(string) = unescape(string.include?("+") ? string.tr("+", " ") : string)
-
-      private_class_method :decode
+      private_class_method :decode, :decoded
     end
   end
 end

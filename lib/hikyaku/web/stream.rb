@@ -18,7 +18,7 @@ module Hikyaku
       # @param reactor [Reactor]
       # @param subscriber [Hub::Subscriber]
       # @param owned [Boolean] the server forgets the socket after the call (Puma), so it need not be duplicated
-      def initialize(hub, reactor, subscriber, owned: false)
+      def initialize(hub, reactor, subscriber, owned = false)
         @hub = hub
         @reactor = reactor
         @subscriber = subscriber

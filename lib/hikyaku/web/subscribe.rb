@@ -19,10 +19,11 @@ module Hikyaku
       # The content of an answer to HEAD, of a length that servers do not know: no array, for which they would say 0.
       NOTHING = [].each.freeze
       CLOSING = {"connection" => "close"}.freeze
+      CLOSING_HEADERS = HEADERS.merge(CLOSING).freeze
       LOOPBACK = /\A(?:127\.\d{1,3}\.\d{1,3}\.\d{1,3}|::1)\z/
       # The header with which a client asks for a stream that it can change, and gets what that takes: see Change.
       CHANGEABLE = "HTTP_HIKYAKU_STREAM"
-      private_constant :HEADERS, :NOTHING, :CLOSING, :LOOPBACK, :CHANGEABLE
+      private_constant :HEADERS, :NOTHING, :CLOSING, :CLOSING_HEADERS, :LOOPBACK, :CHANGEABLE
 
       # @param hub [Hub]
       # @param reactor [Reactor]
@@ -56,14 +57,16 @@ module Hikyaku
       private
 
       # Whose connection is not kept: a stream ends with it, and who is one too many is not to hold another's place.
-      def closing(request) = request.env["SERVER_PROTOCOL"].to_s.start_with?("HTTP/1") ? CLOSING : {}
+      def closes?(request) = request.env["SERVER_PROTOCOL"].to_s.start_with?("HTTP/1")
+
+      def closing(request) = closes?(request) ? CLOSING : {}
 
       def stream_to(request, grant, cursor)
         changeable = request.header(CHANGEABLE) == "1"
         subscriber = @hub.subscribe(grant, last_event_id: cursor, address: counted(request.address), changeable: changeable)
         request.granted(grant)
-        stream = Stream.new(@hub, @reactor, subscriber, owned: request.env.key?("puma.socket"))
-        headers = HEADERS.merge(closing(request), @wishes.headers(subscriber.last_event_id))
+        stream = Stream.new(@hub, @reactor, subscriber, request.env.key?("puma.socket"))
+        headers = (closes?(request) ? CLOSING_HEADERS : HEADERS).merge(@wishes.headers(subscriber.last_event_id))
         capability = changeable && @hub.capability(subscriber)
         headers["hikyaku-stream"] = capability if capability
         response = [200, headers, stream]

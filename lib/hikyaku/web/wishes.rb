@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "asked"
 require_relative "grants"
 require_relative "problem"
 require_relative "../hub/grant"
@@ -14,9 +15,11 @@ module Hikyaku
     class Wishes
       TYPES = {"match" => "exact", "match_exact" => "exact", "match_urlpattern" => "urlpattern"}.freeze
       RESERVED = "match"
-      # Names under which 0.x clients send the last event id.
-      LEGACY_CURSORS = %w[lastEventID Last-Event-ID].freeze
-      private_constant :TYPES, :RESERVED, :LEGACY_CURSORS
+      NONE = {}.freeze
+      # Names under which the last event id is sent, and those of 0.x clients.
+      CURSORS = %w[last_event_id].freeze
+      LEGACY_CURSORS = [*CURSORS, "lastEventID", "Last-Event-ID"].freeze
+      private_constant :TYPES, :RESERVED, :NONE, :CURSORS, :LEGACY_CURSORS
 
       # @param hub [Hub]
       # @param gate [Gate]
@@ -26,6 +29,8 @@ module Hikyaku
         @gate = gate
         @config = config
         @grants = Grants.new
+        @reader = Asked::Reader.new { |parameters| asked_for(parameters) }
+        @cursors = config.legacy ? LEGACY_CURSORS : CURSORS
       end
 
       # @return [Grants] the decisions that are remembered
@@ -37,7 +42,8 @@ module Hikyaku
       # @raise [Problem]
       def read(request, body)
         access = @gate.subscriber(request)
-        [grant_for(request.query + body, access), cursor_of(request, request.query, body)]
+        asked = body.empty? ? @reader.read(request) : asked_for(request.query, body)
+        [grant_for(asked.deciding, access), cursor_of(request, asked)]
       rescue InvalidMatcher, InvalidTopic, LimitExceeded => error
         raise Problem.new(400, error.message)
       end
@@ -45,17 +51,22 @@ module Hikyaku
       # Where the stream begins, for whoever asks.
       #
       # @param id [String, nil]
-      # @return [Hash{String => String}]
+      # @return [Hash{String => String}] not to be changed
       def headers(id)
-        return {} unless id
+        return NONE unless id
         return {"mercure-last-event-id" => id} unless @config.legacy
         {"mercure-last-event-id" => id, "last-event-id" => id}
       end
 
       private
 
-      def grant_for(parameters, access)
-        deciding = parameters.select { |name, _| reserved?(name) || name == "topic" }
+      def asked_for(*sources)
+        deciding = sources.flatten(1).select { |name, _| reserved?(name) || name == "topic" }
+        cursors = sources.flat_map { |parameters| @cursors.filter_map { |name| parameters.assoc(name)&.last } }
+        Asked.new(deciding, cursors.find { |value| !value.empty? } || cursors.first)
+      end
+
+      def grant_for(deciding, access)
         @grants.fetch(access, deciding) { decide(deciding, access) }
       end
 
@@ -85,7 +96,7 @@ module Hikyaku
       end
 
       # ASCII letters in any case; the rest of the name may be anything, even what is not UTF-8.
-      def reserved?(name) = name.byteslice(0, RESERVED.bytesize).casecmp(RESERVED) == 0
+      def reserved?(name) = TYPES.key?(name) || name.byteslice(0, RESERVED.bytesize).casecmp(RESERVED) == 0
 
       def missing_matcher
         @config.legacy ? "no topic is asked for: send match, match_urlpattern or topic" : "no topic is asked for: send match or match_urlpattern"
@@ -93,14 +104,9 @@ module Hikyaku
 
       # The header beats the query component, which beats the body. Nil when no cursor was sent at all; a client that sent
       # an empty one is answered like any other.
-      def cursor_of(request, query, body)
-        names = @config.legacy ? ["last_event_id", *LEGACY_CURSORS] : ["last_event_id"]
-        sent = [request.header("HTTP_LAST_EVENT_ID")]
-        [query, body].each do |parameters|
-          names.each { |name| sent << parameters.assoc(name)&.last }
-        end
-        sent.compact!
-        cursor = sent.find { |value| !value.empty? } || sent.first
+      def cursor_of(request, asked)
+        header = request.header("HTTP_LAST_EVENT_ID")
+        cursor = (header.nil? || header.empty?) ? asked.cursor || header : header
         cursor&.dup&.force_encoding(Encoding::UTF_8)
       end
 

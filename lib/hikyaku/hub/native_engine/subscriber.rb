@@ -29,7 +29,9 @@ module Hikyaku
         # @param engine [NativeEngine]
         # @param serial [Integer]
         # @param grant [Grant]
-        def initialize(engine, serial, grant, address: nil, last_event_id: nil)
+        # @param address [String, nil]
+        # @param last_event_id [String, nil] what the request was answered
+        def initialize(engine, serial, grant, address, last_event_id = nil)
           @engine = engine
           @serial = serial
           @grant = grant

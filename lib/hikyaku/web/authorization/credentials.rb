@@ -77,7 +77,8 @@ module Hikyaku
 
           # RFC 6265 section 4.2.2: the first of several is the one with the longest path.
           def cookie(env, name)
-            env["HTTP_COOKIE"].to_s.b.split(";").each do |pair|
+            cookies = env["HTTP_COOKIE"] or return
+            cookies.b.split(";").each do |pair|
               key, value = pair.split("=", 2)
               return value.strip.gsub(/\A"|"\z/, "") if value && key.strip == name
             end

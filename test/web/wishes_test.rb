@@ -1,0 +1,60 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "hikyaku/config"
+require "hikyaku/web"
+
+class WebWishesTest < Minitest::Test
+  HEADER = "HTTP_LAST_EVENT_ID"
+
+  def wishes(**settings)
+    config = Hikyaku::Config.new(anonymous: true, engine: "ruby", **settings)
+    Hikyaku::Web.new(config).instance_variable_get(:@wishes)
+  end
+
+  def cursor(wishes, query, body = [], header: nil)
+    env = {"QUERY_STRING" => "match=/a#{"&#{query}" unless query.empty?}", HEADER => header}.compact
+    wishes.read(Hikyaku::Web::Request.new(env), body).last
+  end
+
+  test "the header beats the query component, which beats the body, unless they are empty (draft-08, Reconnection)" do
+    wishes = self.wishes
+    body = [%w[last_event_id body]]
+    2.times do
+      assert_equal "header", cursor(wishes, "last_event_id=query", body, header: "header")
+      assert_equal "query", cursor(wishes, "last_event_id=query", body, header: "")
+      assert_equal "query", cursor(wishes, "last_event_id=query", body)
+      assert_equal "body", cursor(wishes, "last_event_id=", body)
+      assert_equal "body", cursor(wishes, "", body)
+      assert_equal "header", cursor(wishes, "", header: "header")
+      assert_equal ["", "", ""], [cursor(wishes, "", header: ""), cursor(wishes, "last_event_id="), cursor(wishes, "", [["last_event_id", ""]])]
+      assert_nil cursor(wishes, "")
+      assert_nil cursor(wishes, "Last-Event-ID=x")
+    end
+  end
+
+  test "clients of 0.x have names of their own for it, after that of today" do
+    wishes = self.wishes(legacy: true)
+    assert_equal "x", cursor(wishes, "Last-Event-ID=y&lastEventID=x")
+    assert_equal "z", cursor(wishes, "Last-Event-ID=y&last_event_id=z")
+    assert_equal "y", cursor(wishes, "Last-Event-ID=y&last_event_id=", [%w[last_event_id body]])
+  end
+
+  test "who sends the same again shares the grant, whatever event it has" do
+    wishes = self.wishes
+    grant = ->(query, header = nil) { wishes.read(Hikyaku::Web::Request.new({"QUERY_STRING" => query, HEADER => header}.compact), []).first }
+    first = grant.call("match=/a&match=%2Fb")
+    assert_same first, grant.call("match=/a&match=%2Fb", "x")
+    assert_same first, grant.call("match=%2Fa&last_event_id=y&match=/b")
+    assert_equal %w[/a /b], first.matchers.map(&:pattern)
+    refute_same first, grant.call("match=/b&match=/a")
+  end
+
+  test "what is refused is refused again" do
+    wishes = self.wishes
+    2.times do
+      assert_equal 400, assert_raises(Hikyaku::Web::Problem) { wishes.read(Hikyaku::Web::Request.new({"QUERY_STRING" => "matches=/a"}), []) }.status
+      assert_equal 400, assert_raises(Hikyaku::Web::Problem) { wishes.read(Hikyaku::Web::Request.new({"QUERY_STRING" => ""}), []) }.status
+    end
+  end
+end
