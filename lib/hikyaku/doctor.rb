@@ -18,6 +18,7 @@ require_relative "doctor/checks/flush"
 require_relative "doctor/checks/headers"
 require_relative "doctor/checks/http2"
 require_relative "doctor/checks/idle"
+require_relative "doctor/checks/length"
 require_relative "doctor/checks/metadata"
 require_relative "doctor/checks/paths"
 require_relative "doctor/checks/plain"
@@ -38,8 +39,8 @@ module Hikyaku
     # In the order in which they are run: each may believe what those before it have found.
     CHECKS = [
       Checks::Certificate, Checks::Reach, Checks::Plain, Checks::Http2, Checks::Clock, Checks::Metadata, Checks::Discovery, Checks::Paths,
-      Checks::Exposure, Checks::Authorization, Checks::Cookie, Checks::Cors, Checks::Publisher, Checks::Subscriber, Checks::Headers, Checks::Flush,
-      Checks::Buffering, Checks::Compression, Checks::Reconnection, Checks::Processes, Checks::Idle
+      Checks::Exposure, Checks::Authorization, Checks::Length, Checks::Cookie, Checks::Cors, Checks::Publisher, Checks::Subscriber, Checks::Headers,
+      Checks::Flush, Checks::Buffering, Checks::Compression, Checks::Reconnection, Checks::Processes, Checks::Idle
     ].freeze
     # Without what these learn, the others know nothing.
     ALWAYS = [Checks::Certificate, Checks::Reach, Checks::Metadata, Checks::Publisher, Checks::Subscriber].freeze

@@ -79,6 +79,12 @@ class DoctorNginxTest < Minitest::Test
     assert_found :warn, "metadata", /404 is answered/, "location = /.well-known/oauth-protected-resource", look(only: %w[metadata])
   end
 
+  test "with header fields that are bounded as nginx has it" do
+    start(&without("large_client_header_buffers 4 32k;") { "" })
+    found = assert_found :warn, "length", /a token of more than \d+ bytes is refused on the way \(400\)/, "large_client_header_buffers 4 32k;", look(only: %w[length])
+    assert_includes 7_913..8_168, found.measured[:bytes]
+  end
+
   test "with headers that it drops" do
     start(&without("proxy_buffering    off;") { "proxy_buffering off; proxy_set_header Last-Event-ID ''; proxy_set_header Cookie ''; proxy_hide_header WWW-Authenticate; proxy_hide_header Cache-Control;" })
     findings = look(only: %w[reconnection cookie authorization headers], patience: 1)

@@ -176,6 +176,12 @@ class DoctorWaysTest < Minitest::Test
     assert_says :ok, /challenge comes back/, check("authorization", hub, keys: [])
   end
 
+  test "length: a token as long as the hub takes must get there" do
+    assert_says :ok, /a token of 16 KB gets to the hub/, check("length", hub, keys: [])
+    assert_says :warn, /more than 0 bytes is refused on the way \(431\)/, check("length", answering({/\APOST/ => raw(431)}), keys: [])
+    assert_says :warn, /refused on the way \(the connection was closed\)/, check("length", answering({/\APOST/ => ""}), keys: [])
+  end
+
   test "cookie: it must get to the hub, and over plain HTTP no browser sends it" do
     assert_says :ok, /__Secure-mercure_access_token gets to the hub/, check("cookie", hub)
     assert_says :ok, /mine gets/, check("cookie", hub(HOME, cookie_name: "mine"))

@@ -76,6 +76,11 @@ module Hikyaku
           "Apache" => "no RequestHeader unset Authorization, no AuthType on the hub's path",
           "Caddy" => "no header_up -Authorization, no basic_auth on the hub's path"
         },
+        length: {
+          "any" => "let header fields of 17 KB through: the hub takes tokens of 16 KB (max_token_bytes)",
+          "nginx" => "large_client_header_buffers 4 32k; in the server of the hub",
+          "Apache" => "LimitRequestFieldSize 32768"
+        },
         challenge: {
           "any" => "pass the hub's WWW-Authenticate on to the client",
           "nginx" => "no proxy_hide_header WWW-Authenticate"
