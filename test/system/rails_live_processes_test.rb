@@ -1,23 +1,29 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "support/fleet"
 require "support/live_application"
 
-# The example with Turbo on Puma with two workers, and the hub beside them: two browsers at once.
+# The example with Turbo on Puma with two workers, and the hub beside them: two browsers at once, and thousands of readers.
 class RailsLiveProcessesTest < Minitest::Test
   include LiveApplication
 
-  # Which worker answers.
+  READERS = 5_000
+  OTHER_FILES = 500
+
+  # Which worker answers; it tells both browsers and all readers.
   WHO = {"app/controllers/who_controller.rb" => <<~RUBY, "config/initializers/who.rb" => <<~ROUTE}.freeze
     class WhoController < ApplicationController
       skip_before_action :require_sign_in
 
       def show
-        Message.create!(conversation_id: 1, user: User.find_or_create_by!(name: "Worker"), body: "worker \#{Process.pid}")
+        Message.create!(conversation_id: 1, user: User.find_or_create_by!(name: "Worker"), body: "worker \#{Process.pid}") unless params[:quiet]
+        Hikyaku.publish("/anybody", "number \#{params[:number]}.")
         render plain: Process.pid
       end
     end
   RUBY
+    Rails.application.config.hikyaku.anonymous = true
     Rails.application.config.after_initialize do
       Rails.application.routes.append { get "/who", to: "who#show" }
       Rails.application.reload_routes!
@@ -33,11 +39,14 @@ class RailsLiveProcessesTest < Minitest::Test
 
   def teardown
     super
+    @fleet&.close
     @server&.stop
     @folder&.remove
   end
 
-  test "all workers reach both browsers, jobs too; a phased restart cuts nobody off; who signs out is cut off everywhere" do
+  test "all workers reach both browsers, jobs too; a phased restart cuts none of 5,000 off; who signs out is cut off everywhere" do
+    skip "#{READERS} sockets do not fit into the limit of open files: ulimit -n" unless Fleet.allow(READERS + OTHER_FILES)
+    open_fleet
     ada, bob = open_page(one, "/conversations/1", who: "Ada"), open_page(other, "/conversations/1", who: "Bob")
     [ada, bob].each { |page| watch(page) }
     workers = both_workers
@@ -50,6 +59,7 @@ class RailsLiveProcessesTest < Minitest::Test
     send_message(ada, "Still there?")
     [ada, bob].each { |page| await_message(page, "Still there?") }
     assert_equal [[], []], [ada, bob].map { |page| page.js("window.happened") }
+    assert_fleet_has_everything
 
     exports = open_tab(one, ada, "/exports")
     exports.click("#new_export")
@@ -63,6 +73,23 @@ class RailsLiveProcessesTest < Minitest::Test
   end
 
   private
+
+  def open_fleet
+    @asked = 0
+    @fleet = Fleet.new(@server.port, "GET /.well-known/mercure?match=/anybody HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n")
+    @fleet.open(READERS, seconds: 60)
+  end
+
+  # Every reader, on the connection that it has had since the beginning: each update, once.
+  def assert_fleet_has_everything
+    last = "number #{@asked}."
+    @fleet.pump(HttpClient.now + 60, "the last update to all") { @fleet.members.all? { |member| member.count(last) == 1 } }
+    assert_equal 0, @fleet.members.count(&:ended?)
+    numbers = Array.new(@asked) { |index| "number #{index + 1}." }
+    assert_equal [numbers], @fleet.members.map { |member| member.bytes.scan(/number \d+\./) }.uniq
+  end
+
+  def ask(more = "") = @server.get("/who?number=#{@asked += 1}#{more}", "host" => "localhost")
 
   def url = "http://localhost:#{@server.port}"
 
@@ -89,13 +116,13 @@ class RailsLiveProcessesTest < Minitest::Test
 
   def both_workers
     pids = []
-    await("both workers") { pids.push(@server.get("/who", "host" => "localhost").body).uniq.size == 2 }
+    await("both workers") { pids.push(ask.body).uniq.size == 2 }
     pids.uniq
   end
 
   def restart
     booted = @server.log.scan("booted").size
     Process.kill(:USR1, @server.pid)
-    await("the restart") { @server.log.scan("booted").size >= booted + 2 }
+    await("the restart") { ask("&quiet=1") && sleep(0.2) && @server.log.scan("booted").size >= booted + 2 }
   end
 end

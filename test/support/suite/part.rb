@@ -21,8 +21,8 @@ module Suite
       %w[process total_queue].map { |name| "test/integration/broker_#{name}_test.rb" }).freeze
 
     # What a browser sees alike with either engine.
-    ONCE = %w[client_firefox client_turbo from_action_cable presence rails_live rails_live_processes ticker_examples turbo_guide]
-      .map { |name| "test/system/#{name}_test.rb" }.freeze
+    ONCE = (%w[client_firefox client_turbo from_action_cable presence ticker_examples turbo_guide] +
+      %w[bookshop live live_processes processes].map { |name| "rails_#{name}" }).map { |name| "test/system/#{name}_test.rb" }.freeze
 
     # What turbo-rails does differently where Action Cable is there too.
     CABLE = %w[broadcasting commit page refresh test_helper].map { |name| "test/rails/turbo_#{name}_test.rb" }.freeze

@@ -5,10 +5,10 @@ require "tempfile"
 require_relative "part"
 
 module Suite
-  # Runs parts in processes of their own, as many at once as there are processors, keeps their output
-  # apart, and ends with a table.
+  # Runs parts in processes of their own, keeps their output apart, and ends with a table. One more runs at once than there are
+  # processors: each waits for others much of its time.
   class Runner
-    LIMIT = 10 * 60 # seconds for one part: a test that hangs must not hang everything
+    LIMIT = 15 * 60 # seconds for one part: a test that hangs must not hang everything
     ROW = "%-14<part>s %-8<result>s %7<tests>s %8<skipped>s %9<time>s  %<remark>s"
     STILL = 30 # seconds between signs of life
 
@@ -17,7 +17,7 @@ module Suite
     private_constant :Result, :SLOW
 
     # @param parts [Array<Part>]
-    def initialize(parts, out: $stdout, jobs: Integer(ENV.fetch("HIKYAKU_TEST_JOBS", Etc.nprocessors)).clamp(1, 4), limit: LIMIT)
+    def initialize(parts, out: $stdout, jobs: Integer(ENV.fetch("HIKYAKU_TEST_JOBS", Etc.nprocessors + 1)).clamp(1, 4), limit: LIMIT)
       @parts = parts
       @out = out
       @limit = limit
