@@ -84,7 +84,7 @@ class RailsServer
   def stop(signal = "TERM")
     return unless @pid
     Process.kill(signal, @pid)
-    Process.wait(@pid)
+    await_end(signal)
     @pid = nil
   rescue Errno::ESRCH, Errno::ECHILD
     @pid = nil
@@ -98,6 +98,16 @@ class RailsServer
   def get(path, headers = {}) = Net::HTTP.get_response(URI("http://127.0.0.1:#{port}#{path}"), headers)
 
   private
+
+  def await_end(signal)
+    deadline = now + PATIENCE
+    until Process.wait(@pid, Process::WNOHANG)
+      next sleep(0.02) if now < deadline
+      Process.kill(:KILL, @pid)
+      Process.wait(@pid)
+      raise "the application did not end after #{signal}: #{log}"
+    end
+  end
 
   def answers?
     get(@probe).code == "200"
