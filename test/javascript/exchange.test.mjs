@@ -38,7 +38,8 @@ describe("one connection", () => {
     assert.deepEqual(readers.map((reader) => reader.data), [["1"], ["2"], ["2"], ["3"]]);
     assert.deepEqual(readers.map((reader) => reader.states), Array(4).fill(["connected", "caught-up"]));
     assert.equal(door.requests.length, 1);
-    assert.deepEqual(hub.requests.map((request) => [request.method, topicsOf(request)]), [["GET", ["/a", "/b", "/c"]]]);
+    assert.deepEqual(gets(hub).map(topicsOf), [["/a", "/b", "/c"]]);
+    assert.deepEqual(posts(hub).map(topicsOf), [["/a", "/b", "/c"]], "it asks once where it stands");
     assert.equal(hub.requests[0].headers.Authorization.startsWith("Bearer "), true);
   });
 
@@ -188,6 +189,31 @@ describe("a page that was rendered before it is connected", () => {
     assert.deepEqual(late.data, ["1"]);
   });
 
+  test("does with one also where the other connection brings what it had when it was rendered", async () => {
+    const {world, hub, exchange} = await browsing(["/a"], {changeable: false});
+    hub.publish("/b", "before");
+    const late = new BrowserTab(exchange).stream("/b", hub.publish("/elsewhere", "x"));
+    await world.pass(MINUTE);
+    assert.equal(hub.streams.size, 1);
+    hub.publish("/b", "1");
+    await world.pass(SECOND);
+    assert.deepEqual(late.data, ["1"]);
+  });
+
+  test("does with one also where what it missed was before all that the other connection had", async () => {
+    const {world, hub, exchange} = await browsing(["/a"], {changeable: false});
+    const cursor = hub.publish("/b", "0");
+    hub.publish("/b", "1");
+    hub.publish("/a", "2");
+    await world.pass(SECOND);
+    const late = new BrowserTab(exchange).stream("/b", cursor);
+    await world.pass(MINUTE);
+    assert.equal(hub.streams.size, 1);
+    hub.publish("/b", "3");
+    await world.pass(SECOND);
+    assert.deepEqual(late.data, ["1", "3"]);
+  });
+
   test("takes no more than a few connections, however many such pages come at once, and each gets what it missed", async () => {
     const {world, hub, exchange} = await browsing(["/a"]);
     const late = Array.from({length: 12}, (_, number) => {
@@ -237,6 +263,17 @@ describe("a page that was rendered before it is connected", () => {
     const late = new BrowserTab(exchange).stream("/a", "earliest");
     await world.pass(SECOND);
     assert.deepEqual([reader.data.length, late.data], [all.length, all]);
+  });
+
+  test("without a cursor has one soon: the hub tells where it stands, and from there it goes on", async () => {
+    const {world, hub, exchange} = browser();
+    hub.publish("/elsewhere", "x");
+    const reader = new BrowserTab(exchange).stream("/a");
+    await world.pass(500);
+    hub.cut();
+    hub.publish("/a", "1");
+    await world.pass(5 * SECOND);
+    assert.deepEqual(reader.data, ["1"]);
   });
 
   test("without a cursor gets what comes from now on", async () => {
@@ -291,9 +328,10 @@ describe("a hub that tells when a stream has caught up", () => {
     hub.publish("/elsewhere", "x");
     const late = new BrowserTab(exchange).stream("/a", hub.lastId);
     await world.pass(50 * SECOND);
+    assert.equal(hub.streams.size, 1);
     hub.publish("/a", "1");
     await world.pass(SECOND);
-    assert.deepEqual([reader.data, late.data, hub.streams.size], [["1"], ["1"], 1]);
+    assert.deepEqual([reader.data, late.data], [["1"], ["1"]]);
   });
 
   test("is not asked by a page that misses nothing", async () => {
@@ -353,7 +391,7 @@ describe("a hub that tells when a stream has caught up", () => {
     hub.publish("/b", "1");
     await world.pass(SECOND);
     assert.deepEqual(reader.data, ["1"]);
-    assert.deepEqual(posts(hub).map((request) => request.body.has("last_event_id")), [false]);
+    assert.deepEqual(posts(hub).map((request) => request.body.has("last_event_id")), [false, true]);
   });
 });
 
@@ -379,6 +417,65 @@ describe("a connection that is lost", () => {
     hub.publish("/a", "whole");
     await world.pass(5 * SECOND);
     assert.deepEqual(reader.data, ["whole"]);
+  });
+
+  test("while another takes its place loses nothing of a topic that was added to it meanwhile", async () => {
+    const {world, hub, exchange, readers: [reader]} = await browsing(["/a"], {heartbeat: 0});
+    const added = new BrowserTab(exchange).stream("/b", hub.publish("/b", "0"));
+    await world.pass(25);
+    reader.tab.say({type: "check", reason: "online"});
+    hub.delay = () => 50;
+    await world.pass(500);
+    hub.publish("/b", "1");
+    await world.pass(SECOND);
+    assert.deepEqual(added.data, ["1"]);
+    assert.equal(gets(hub).length, 1);
+  });
+
+  test("is not taken up again from before what a page had that came to it", async () => {
+    const {world, hub, exchange} = await browsing(["/a"], {heartbeat: 0});
+    hub.delay = () => 200;
+    hub.publish("/a", "a");
+    const cursor = hub.publish("/b", "before");
+    hub.delay = () => 10;
+    const late = new BrowserTab(exchange).stream("/b", cursor);
+    await world.pass(400);
+    hub.cut();
+    await world.pass(5 * SECOND);
+    hub.publish("/b", "1");
+    await world.pass(SECOND);
+    assert.deepEqual(late.data, ["1"]);
+  });
+
+  test("is not taken to stand where a change began, if something has come since", async () => {
+    const {world, hub, exchange, readers: [reader]} = await browsing(["/a"], {heartbeat: 0});
+    const position = hub.publish("/elsewhere", "x");
+    const answer = hub.answer.bind(hub);
+    hub.answer = async (url, init) => {
+      const answered = await answer(url, init);
+      if (init.method === "POST") await world.wait(500);
+      return answered;
+    };
+    new BrowserTab(exchange).stream("/b", position);
+    await world.pass(200);
+    hub.publish("/a", "1");
+    await world.pass(2 * SECOND);
+    const late = new BrowserTab(exchange).stream("/a", position);
+    await world.pass(2 * SECOND);
+    assert.deepEqual([reader.data, late.data], [["1"], ["1"]]);
+  });
+
+  test("is not taken to stand where a change began for the topic that was added, either", async () => {
+    const {world, hub, exchange} = await browsing(["/a"], {heartbeat: 0});
+    hub.pending = () => 300;
+    const position = hub.publish("/elsewhere", "x");
+    const added = new BrowserTab(exchange).stream("/b", position);
+    await world.pass(100);
+    hub.publish("/b", "1");
+    await world.pass(2 * SECOND);
+    const late = new BrowserTab(exchange).stream("/b", position);
+    await world.pass(2 * SECOND);
+    assert.deepEqual([added.data, late.data], [["1"], ["1"]]);
   });
 
   test("while added topics catch up loses nothing, and repeats nothing", async () => {

@@ -324,6 +324,46 @@ class OpenDoor {
   }
 }
 
+// ---- attempts.js ----------------------------------------------------------------------------------------------------
+
+// When a connection is tried again.
+
+class Attempts {
+  #world;
+  #failures = 0;
+  #begunAt = 0;
+  at = 0; // the next one is not before
+  retry = null; // the pause that the hub has told
+
+  constructor(world) {
+    this.#world = world;
+  }
+
+  begin() {
+    this.#begunAt = this.#world.now();
+  }
+
+  succeed() {
+    this.at = this.#failures = 0;
+  }
+
+  fail() {
+    this.#failures += 1;
+  }
+
+  // Returns the milliseconds until the next.
+  postpone(retryAfter) {
+    const pause = pauseAfter(this.#failures, {retry: this.retry, retryAfter, random: this.#world.random});
+    this.at = this.#world.now() + pause;
+    return pause;
+  }
+
+  // There is a reason to try at once; but a storm of reasons is no storm of attempts.
+  hurry() {
+    this.at = Math.min(this.at, Math.max(this.#world.now(), this.#begunAt + SECOND));
+  }
+}
+
 // ---- cargo.js -------------------------------------------------------------------------------------------------------
 
 // What a stream carries, and for whom.
@@ -333,8 +373,11 @@ class OpenDoor {
 // base       the cursor from which its events came; null: from when it was added
 // joined     the hub has said that the stream carries it
 // at         since when; `question` is what it was asked for with, if it was one: see Arrivals
-// settled    the stream's cursor is right for it, too. Not so when it was added with a cursor, for which the hub went back, until
-//            it has caught up
+// settled    its events come in order with those of the others. Not so when it was added with a cursor, for which the hub went back,
+//            until it has caught up
+// anchored   the stream's cursor is right for it, too: what comes after that, has come for this topic here, or is to come. Not so
+//            where the cursor is from before the topic was added, until it is moved: taken up from there, the stream would bring
+//            what its readers had before they came
 // from       the number in the history from which on no event that was sent before it was added can be
 class Topic {
   readers = new Set();
@@ -344,8 +387,8 @@ class Topic {
   emptySince = null;
   question = null;
 
-  constructor(key, {base, joined, settled, from = Infinity, at}) {
-    Object.assign(this, {key, base, joined, settled, from, at});
+  constructor(key, {base, joined, settled, anchored = false, from = Infinity, at}) {
+    Object.assign(this, {key, base, joined, settled, anchored, from, at});
   }
 }
 
@@ -374,12 +417,31 @@ class Cargo {
     return this.all.filter((topic) => topic.settled);
   }
 
+  // What goes on after the cursor when the connection is made again.
+  get kept() {
+    return this.all.filter((topic) => topic.settled && topic.anchored);
+  }
+
   get empty() {
     return this.newcomers.size === 0 && this.readers().length === 0;
   }
 
   readers(topics = this.all) {
     return topics.flatMap((topic) => [...topic.readers]);
+  }
+
+  // One that the stream carries for certain.
+  topic(key) {
+    const topic = this.topics.get(key);
+    return topic?.joined ? topic : null;
+  }
+
+  get keysRead() {
+    return this.all.filter((topic) => topic.readers.size > 0).map((topic) => topic.key);
+  }
+
+  readersOf(key) {
+    return [...(this.topics.get(key)?.readers ?? [])];
   }
 
   query(keys) {
@@ -465,6 +527,11 @@ class Cargo {
     }
     this.sendAway(newcomers.filter((reader) => reader.cursor !== topic.base));
     return topic;
+  }
+
+  // The cursor is that of an event which came behind everything that was sent before these were added; or of this topic's own.
+  anchor(own) {
+    for (const topic of this.all) topic.anchored ||= topic.settled && (topic === own || topic.from < Infinity);
   }
 
   // Takes topics off.
@@ -624,11 +691,14 @@ class Arrivals {
     return (question !== null && question.number <= this.#answered) || this.since(at);
   }
 
-  // Whether everything has arrived that was sent before this time.
+  // Whether everything has arrived that was sent before this time: for the hub says so, or so much time has passed where it does not.
+  certain(time, patience) {
+    return this.#answeredAt > time || (this.#mute && this.#world.now() - Math.max(time, this.#openedAt) > patience);
+  }
+
+  // The same, also where a comment seems to say so: it may be one from before that was late.
   since(time, patience = TIMES.drained) {
-    if (this.#answeredAt > time) return true;
-    const since = Math.max(time, this.#openedAt);
-    return this.#beatAt > since + TIMES.skew || (this.#mute && this.#world.now() - since > patience);
+    return this.certain(time, patience) || this.#beatAt > Math.max(time, this.#openedAt) + TIMES.skew;
   }
 
   // Whether to ask because of this time, null for none.
@@ -869,7 +939,7 @@ class Trunk {
   #world;
   #doorway;
   #sleeper;
-  #cargo;
+  cargo;
   #connection = null;
   #catchUp = null; // of the connection
   #history = new History();
@@ -879,10 +949,7 @@ class Trunk {
   #offered = null; // a cursor that is right as soon as everything has arrived that was sent before, and with which change it came
   #soundFrom = null; // a time: whether everything from before is here, the hub is to say
   #grant = null; // with which the connection was made or changed last
-  #failures = 0;
-  #retry = null; // as the hub has told
-  #triedAt = 0;
-  #tryAt = 0;
+  #attempts;
   #doubtful = false; // the connection is to be made anew
   #silence = TIMES.silence;
   #plain = false; // does not ask for a stream that can be changed
@@ -893,7 +960,8 @@ class Trunk {
     this.#world = world;
     this.#doorway = doorway;
     this.#sleeper = new Sleeper(world);
-    this.#cargo = new Cargo(world, this, doorway);
+    this.#attempts = new Attempts(world);
+    this.cargo = new Cargo(world, this, doorway);
     this.#run();
   }
 
@@ -910,23 +978,17 @@ class Trunk {
   }
 
   get empty() {
-    return this.#cargo.empty;
-  }
-
-  // One that the stream carries for certain.
-  topic(key) {
-    const topic = this.#cargo.topics.get(key);
-    return topic?.joined ? topic : null;
+    return this.cargo.empty;
   }
 
   // ---- readers
 
   // Serves a reader from what is known here, if that is certain to be all that it misses, and no more.
   place(reader) {
-    const topic = this.#cargo.topics.get(reader.key);
+    const topic = this.cargo.topics.get(reader.key);
     const missed = topic && this.#missed(topic, reader.cursor);
     if (!missed) return false;
-    this.#cargo.attach(reader, topic, this.#history.next);
+    this.cargo.attach(reader, topic, this.#history.next);
     for (const event of missed) this.#doorway.deliver([reader], event);
     if (this.open) this.#tellConnected([reader]);
     return true;
@@ -934,50 +996,42 @@ class Trunk {
 
   // Whether a reader's topic can be added from the reader's cursor: "now", "later", "never"; "full" when it is one too many.
   takes(reader) {
-    const {topics, newcomers, leaving, settled} = this.#cargo;
+    const {topics, newcomers, leaving, kept} = this.cargo;
     const rivals = [...newcomers].filter((other) => other.key === reader.key);
     if (rivals.length > 0) return rivals[0].cursor === reader.cursor ? "now" : "later";
     if (this.closed || topics.has(reader.key) || leaving.has(reader.key)) return "never";
-    if (!this.#cargo.hasRoomFor(reader.key)) return "full";
+    if (!this.cargo.hasRoomFor(reader.key)) return "full";
     if (this.open) return this.#connection.capability || reader.cursor === null ? "now" : "never";
-    if (settled.length > 0 || [...newcomers].some((other) => other.cursor !== reader.cursor)) return "later";
+    if (kept.length > 0 || [...newcomers].some((other) => other.cursor !== reader.cursor)) return "later";
     return "now";
   }
 
   add(reader) {
-    this.#cargo.welcome(reader);
+    this.cargo.welcome(reader);
     this.poke();
   }
 
   // A reader of another trunk that stands where this one does: it is connected already.
   adopt(reader) {
     reader.trunk.remove(reader);
-    this.#cargo.attach(reader, this.#cargo.topics.get(reader.key), this.#history.next);
+    this.cargo.attach(reader, this.cargo.topics.get(reader.key), this.#history.next);
     if (!this.#catchUp.pending) this.#doorway.tell([reader], "caught-up", {});
   }
 
   remove(reader) {
-    this.#cargo.remove(reader);
+    this.cargo.remove(reader);
     this.poke();
   }
 
   // Carries these from now on, beside its own, for readers that are still on other trunks.
   host(keys) {
-    this.#cargo.host(keys);
+    this.cargo.host(keys);
     this.poke();
-  }
-
-  keysRead() {
-    return this.#cargo.all.filter((topic) => topic.readers.size > 0).map((topic) => topic.key);
-  }
-
-  readersOf(key) {
-    return [...(this.#cargo.topics.get(key)?.readers ?? [])];
   }
 
   // Those for whom the cursor is right, and newer than their own.
   readersBehind() {
-    const readers = this.#cargo.readers(this.#cargo.settled);
+    const readers = this.cargo.readers(this.cargo.kept);
     return readers.filter((reader) => reader.since < this.#cursorAt && reader.cursor !== this.#cursor);
   }
 
@@ -998,7 +1052,7 @@ class Trunk {
     const now = this.#world.now();
     this.poke();
     if (!this.open) {
-      if (reason) this.#tryAt = Math.min(this.#tryAt, Math.max(now, this.#triedAt + SECOND));
+      if (reason) this.#attempts.hurry();
       return;
     }
     this.#settle();
@@ -1008,12 +1062,17 @@ class Trunk {
     if (silent > this.#silence) {
       if (!connection.arrivals.beats) this.#silence = Math.min(this.#silence * 2, TIMES.longestSilence);
       this.#lose("nothing was heard for too long");
-      this.#tryAt = now;
+      this.#attempts.at = now;
     } else if (reason === "online" || (reason && silent > TIMES.doubt)) this.#doubtful = true;
   }
 
-  // Whether everything that was sent before this time has arrived, or so much time has passed where the hub does not tell.
-  drainedSince(time, patience) {
+  // Whether everything that was sent before this time has arrived.
+  hasAllSince(time) {
+    return this.open && this.#connection.arrivals.certain(time, this.#catchUp.pending ? Infinity : TIMES.drained);
+  }
+
+  // The same, as far as comments tell, and patience.
+  seemsToHaveAllSince(time, patience) {
     return this.open && this.#connection.arrivals.since(time, this.#catchUp.pending ? Infinity : patience);
   }
 
@@ -1055,15 +1114,15 @@ class Trunk {
   // Resolves to whether there was something to do.
   async #step(now) {
     const grant = this.#doorway.grant;
-    const {emptySince, guests} = this.#cargo;
+    const {emptySince, guests} = this.cargo;
     if (emptySince !== null && now - emptySince >= TIMES.linger && guests.size === 0) return this.close();
-    if (!grant || now < this.#tryAt) return false;
+    if (!grant || now < this.#attempts.at) return false;
     return this.open ? this.#change(grant) : this.#connect(grant);
   }
 
   #wakeAt() {
     const now = this.#world.now();
-    const times = [this.#tryAt, this.#grant?.refreshAt, ...this.#cargo.deadlines];
+    const times = [this.#attempts.at, this.#grant?.refreshAt, (this.#soundFrom ?? 0) + 1, ...this.cargo.deadlines];
     return Math.min(...times.filter((time) => time > now));
   }
 
@@ -1071,38 +1130,37 @@ class Trunk {
 
   // What was carried before goes on after the last event; with nothing of that kind, the first readers say from where.
   async #connect(grant) {
-    this.#cargo.drop(this.#cargo.idle(grant));
-    const kept = this.#cargo.settled;
-    const fresh = kept.length > 0 ? {keys: [], from: this.#cursor} : this.#cargo.group();
+    this.cargo.drop(this.cargo.idle(grant));
+    const kept = this.cargo.kept.map((topic) => topic.key);
+    const fresh = kept.length > 0 ? {keys: [], from: this.#cursor} : this.cargo.group();
     if (kept.length + fresh.keys.length === 0) return false;
-    const connection = await this.#opened(grant, [...kept.map((topic) => topic.key), ...fresh.keys], fresh.from);
+    const connection = await this.#opened(grant, [...kept, ...fresh.keys], fresh.from);
     if (!connection) return true;
     const from = this.#history.next;
     if (kept.length === 0) [this.#cursor, this.#cursorAt] = [fresh.from, from];
-    this.#use(connection, grant, fresh.from, fresh.keys, {base: fresh.from, settled: true, from});
+    this.#use(connection, grant, fresh.from, kept, fresh.keys, {base: fresh.from, settled: true, anchored: fresh.from !== null, from});
     return true;
   }
 
   // Another connection, from the last event, and then the end of this one. What both have is known by its id; what is fresh comes
   // from there, too, and is behind the others for a while.
   async #replace(grant, fresh = []) {
-    const idle = this.#cargo.idle(grant);
-    const kept = this.#cargo.settled.filter((topic) => !idle.includes(topic)).map((topic) => topic.key);
+    const idle = this.cargo.idle(grant);
+    const kept = this.cargo.kept.filter((topic) => !idle.includes(topic)).map((topic) => topic.key);
     if (kept.length + fresh.length === 0) return this.#lose("the stream is not to be changed");
     const from = this.#cursor;
     const connection = await this.#opened(grant, [...kept, ...fresh], from);
     if (!connection) return true;
-    this.#cargo.drop(idle);
-    this.#use(connection, grant, from, fresh, {base: null, settled: false});
+    this.#use(connection, grant, from, kept, fresh, {base: null, settled: false, anchored: from !== null});
     return true;
   }
 
   // A connection, or null when none was to be had; then there is a time to try again.
   async #opened(grant, keys, from) {
     const connection = new Connection(this.#world);
-    this.#triedAt = this.#world.now();
+    this.#attempts.begin();
     try {
-      const refusal = await connection.open(grant, this.#cargo.query(keys), {from, plain: this.#plain});
+      const refusal = await connection.open(grant, this.cargo.query(keys), {from, plain: this.#plain});
       if (!refusal && !this.closed) return connection;
       connection.close();
       if (!this.closed) this.#refused(grant, refusal);
@@ -1121,65 +1179,63 @@ class Trunk {
   }
 
   #failed(reason, detail = {}) {
-    this.#failures += 1;
+    this.#attempts.fail();
     this.#wait(reason, detail);
   }
 
   #wait(reason, {status = null, retryAfter = 0} = {}) {
-    const pause = pauseAfter(this.#failures, {retry: this.#retry, retryAfter, random: this.#world.random});
-    this.#tryAt = this.#world.now() + pause;
-    if (!this.open) this.#doorway.tell([...this.#cargo.readers(), ...this.#cargo.newcomers], "reconnecting", {reason, status, pause});
+    const pause = this.#attempts.postpone(retryAfter);
+    if (!this.open) this.#doorway.tell([...this.cargo.readers(), ...this.cargo.newcomers], "reconnecting", {reason, status, pause});
   }
 
-  // From now on this is the connection; it carries fresh topics beside those that there were.
-  #use(connection, grant, from, fresh, options) {
+  // From now on this is the connection; it carries fresh topics beside those that are kept. The others are dropped: what has settled
+  // while it was opened, it was not opened for.
+  #use(connection, grant, from, kept, fresh, options) {
     this.#hangUp();
-    this.#unsettle();
+    this.cargo.drop(this.cargo.all.filter((topic) => !kept.includes(topic.key)));
     this.#connection = connection;
-    this.#catchUp = new CatchUp(this.#world, connection.arrivals, () => this.#tellCaughtUp());
+    this.#catchUp = new CatchUp(this.#world, connection.arrivals, () => this.#doorway.tell(this.cargo.readers(), "caught-up", {}));
     this.#grant = grant;
-    this.#tryAt = this.#failures = 0;
+    this.#attempts.succeed();
     this.#doubtful = false;
-    this.#cargo.leaving.clear();
-    for (const key of fresh) this.#cargo.carry(key, {joined: true, since: this.#history.next, ...options});
+    this.cargo.leaving.clear();
+    for (const key of fresh) this.cargo.carry(key, {joined: true, since: this.#history.next, ...options});
     const lost = from !== null && from !== "earliest" && connection.resumed !== null && connection.resumed !== from;
     this.#gapTold = lost;
     const mine = (handler) => (value) => connection === this.#connection && handler(value);
     connection.read({
       onevent: mine((event) => this.#receive(event)),
-      onmark: mine((id) => this.#mark(id)),
-      onretry: mine((wait) => (this.#retry = wait)),
+      onmark: mine((id) => this.#markAll(id)),
+      onretry: mine((wait) => (this.#attempts.retry = wait)),
       onoversize: mine((id) => this.#oversize(id)),
       oncomment: mine(() => this.#hear()),
       onend: mine((reason) => this.#lose(reason)),
     });
     if (from !== null) this.#catchUp.begin(connection.question);
-    this.#tellConnected(this.#cargo.readers());
-    if (lost) this.#gap(this.#cargo.readers(), {reason: "unknown", lastEventId: from});
+    else this.#soundFrom = connection.openedAt; // to have a cursor
+    this.#tellConnected(this.cargo.readers());
+    if (lost) this.#doorway.tell(this.cargo.readers(), "gap", {reason: "unknown", lastEventId: from});
     this.#doorway.opened(this);
   }
 
   #lose(reason) {
     this.#hangUp();
     this.#wait(reason);
-    this.#unsettle();
+    const {all, kept} = this.cargo;
+    this.cargo.drop(all.filter((topic) => !kept.includes(topic)));
     this.poke();
     return true;
-  }
-
-  #unsettle() {
-    this.#cargo.drop(this.#cargo.all.filter((topic) => !topic.settled));
   }
 
   // ---- changing the stream
 
   async #change(grant) {
     if (this.#doubtful || grant.hub !== this.#grant.hub) return this.#replace(grant);
-    const group = this.#cargo.group();
-    const idle = this.#cargo.idle(grant);
+    const group = this.cargo.group();
+    const idle = this.cargo.idle(grant);
     const refreshed = grant !== this.#grant && this.#world.now() >= this.#grant.refreshAt;
     // A stream has at least one topic. Without readers this trunk ends soon.
-    if (idle.length === this.#cargo.topics.size && group.keys.length === 0) return false;
+    if (idle.length === this.cargo.topics.size && group.keys.length === 0) return false;
     const {capability, arrivals} = this.#connection;
     if (capability) {
       const matters = group.keys.length + idle.length > 0 || refreshed || arrivals.lacks(this.#soundFrom);
@@ -1187,9 +1243,9 @@ class Trunk {
     }
     // Readers that come from a cursor need a trunk of their own. Idle topics wait for another reason to make a new connection, and
     // guests until those before them have settled.
-    if (group.from !== null) this.#cargo.sendAway([...this.#cargo.newcomers]);
-    const settled = this.#cargo.settled.length === this.#cargo.topics.size;
-    const fresh = group.from === null && (settled || this.#cargo.newcomers.size > 0) ? group.keys : [];
+    if (group.from !== null) this.cargo.sendAway([...this.cargo.newcomers]);
+    const settled = this.cargo.settled.length === this.cargo.topics.size;
+    const fresh = group.from === null && (settled || this.cargo.newcomers.size > 0) ? group.keys : [];
     return fresh.length > 0 || refreshed ? this.#replace(grant, fresh) : group.from !== null;
   }
 
@@ -1197,35 +1253,37 @@ class Trunk {
   async #post(grant, group, idle, matters) {
     const connection = this.#connection;
     const options = {base: group.from, joined: false, settled: group.from === null, since: this.#history.next};
-    const added = group.keys.map((key) => this.#cargo.carry(key, options));
-    const body = this.#cargo.query(this.#cargo.all.filter((topic) => !idle.includes(topic)).map((topic) => topic.key));
+    const added = group.keys.map((key) => this.cargo.carry(key, options));
+    const body = this.cargo.query(this.cargo.all.filter((topic) => !idle.includes(topic)).map((topic) => topic.key));
     // With a last event id the hub tells when everything has arrived. It goes back only for what is added; what is to begin now
     // must not go back.
     const from = added.length > 0 ? group.from : this.#cursor ?? "earliest";
     if (from !== null) body.append("last_event_id", from);
+    const before = {cursor: this.#cursor, next: this.#history.next};
     const answer = await connection.change(grant, body, {matters});
     if (this.closed || connection !== this.#connection) return true;
     const {status, retryAfter} = answer;
-    if (status === 204) this.#changed(grant, added, idle, answer);
+    if (status === 204) this.#changed(grant, added, idle, {...answer, before});
     else if (status === 401 || status === 429) {
-      this.#cargo.drop(added);
+      this.cargo.drop(added);
       if (status === 401) this.#doorway.refused(grant, status);
       this.#failed(`the hub answered ${status}`, {status, retryAfter});
     } else this.#doubtful = true; // the stream is gone, is another's, or nobody knows whether it was changed
     return true;
   }
 
-  #changed(grant, added, idle, {position, question}) {
+  #changed(grant, added, idle, {position, question, before}) {
     const change = {at: this.#world.now(), question};
-    this.#failures = 0;
+    this.#attempts.succeed();
     this.#grant = grant;
     for (const topic of added) Object.assign(topic, {joined: true, ...change});
-    for (const topic of idle) this.#cargo.leaving.set(topic.key, change);
-    this.#cargo.drop(idle); // with whoever has come back to it meanwhile
-    this.#offered = position && position !== "earliest" ? {cursor: position, before: this.#cursor, ...change} : null;
+    for (const topic of idle) this.cargo.leaving.set(topic.key, change);
+    this.cargo.drop(idle); // with whoever has come back to it meanwhile
+    if (added.length > 0 && question === null) this.#soundFrom = change.at; // for the topics to be anchored
+    this.#offered = position && position !== "earliest" ? {cursor: position, before, ...change} : null;
     if (added.some((topic) => topic.readers.size > 0)) {
       if (question) this.#catchUp.begin(question);
-      this.#tellConnected(this.#cargo.readers(added));
+      this.#tellConnected(this.cargo.readers(added));
     }
     this.#settle(); // the stream may have been faster
     this.#doorway.opened(this);
@@ -1236,7 +1294,7 @@ class Trunk {
   #receive(event) {
     if (event.type === "mercure" && this.#control(event)) return;
     this.#catchUp.prolong();
-    const topic = this.#cargo.topics.get(this.#doorway.keyOf(event));
+    const topic = this.cargo.topics.get(this.#doorway.keyOf(event));
     if (!topic) return;
     if (event.identified) {
       if (this.#seen.has(event.id, topic)) return;
@@ -1247,35 +1305,38 @@ class Trunk {
     topic.lastAt = this.#world.now();
     this.#doorway.deliver(topic.readers, event);
     for (const reader of topic.readers) reader.since = this.#history.next;
-    if (event.identified && topic.settled) this.#mark(event.id);
+    if (event.identified && topic.settled) this.#mark(event.id, {topic});
   }
 
-  #mark(id) {
-    [this.#cursor, this.#cursorAt] = [id, this.#history.next];
+  // The cursor is right for what has settled. `at`: the number in the history of what may come after it.
+  #mark(id, {topic = null, at = this.#history.next} = {}) {
+    [this.#cursor, this.#cursorAt] = [id, at];
+    this.cargo.anchor(topic);
     this.#doorway.moved(this);
+  }
+
+  // Of an id without a topic nobody knows where it is while others catch up.
+  #markAll(id) {
+    if (this.cargo.kept.length === this.cargo.topics.size) this.#mark(id);
   }
 
   // The hub's own events: returns whether this was one that is not for readers.
   #control(event) {
     const document = parsed(event.data);
     if (document?.type !== "gap") return false;
-    const topics = this.#cargo.lost(document);
+    const topics = this.cargo.lost(document);
     const settled = topics.some((topic) => topic.settled);
     if (event.identified && settled) this.#mark(event.id);
     // The header of the answer may have said it already.
     const told = this.#gapTold && settled && document.reason === "unknown";
     if (told) this.#gapTold = false;
-    else this.#gap(this.#cargo.readers(topics), {reason: document.reason, lastEventId: document.last_event_id});
+    else this.#doorway.tell(this.cargo.readers(topics), "gap", {reason: document.reason, lastEventId: document.last_event_id});
     return true;
   }
 
   #oversize(id) {
-    if (id) this.#mark(id);
-    this.#gap(this.#cargo.readers(), {reason: "oversize", lastEventId: id});
-  }
-
-  #gap(readers, detail) {
-    this.#doorway.tell(readers, "gap", detail);
+    if (id) this.#markAll(id);
+    this.#doorway.tell(this.cargo.readers(), "gap", {reason: "oversize", lastEventId: id});
   }
 
   // ---- what has arrived
@@ -1287,10 +1348,10 @@ class Trunk {
   }
 
   // When everything has arrived, added topics have caught up, those that were taken off may come again, and the position is
-  // reached that the hub told with a change.
+  // reached that the hub told with a change, unless another is known that may be newer.
   #settle() {
     const {arrivals} = this.#connection;
-    const {all, leaving} = this.#cargo;
+    const {all, leaving} = this.cargo;
     for (const [key, change] of leaving) if (arrivals.behind(change)) leaving.delete(key);
     for (const topic of all) {
       if (topic.from < Infinity || !topic.joined || !arrivals.behind(topic)) continue;
@@ -1298,14 +1359,11 @@ class Trunk {
     }
     const offered = this.#offered;
     if (offered && arrivals.behind(offered)) {
-      if (offered.before === this.#cursor) this.#mark(offered.cursor);
+      const {cursor, next} = offered.before;
+      if (cursor === this.#cursor) this.#mark(offered.cursor, {at: next});
       this.#offered = null;
     }
     this.#doorway.settled();
-  }
-
-  #tellCaughtUp() {
-    this.#doorway.tell(this.#cargo.readers(), "caught-up", {});
   }
 
   #tellConnected(readers) {
@@ -1605,27 +1663,31 @@ class Doorway {
   #merge() {
     const [elder, ...younger] = this.#trunks;
     if (elder?.empty && younger.some((trunk) => trunk.open)) return elder.close();
-    elder?.host(younger.flatMap((trunk) => trunk.keysRead()));
+    elder?.host(younger.flatMap((trunk) => trunk.cargo.keysRead));
     for (const trunk of younger) {
-      for (const key of trunk.keysRead()) if (this.#together(elder, trunk, key)) trunk.readersOf(key).forEach((reader) => elder.adopt(reader));
+      for (const key of trunk.cargo.keysRead) if (this.#together(elder, trunk, key)) trunk.cargo.readersOf(key).forEach((reader) => elder.adopt(reader));
       if (trunk.empty) trunk.close();
     }
   }
 
-  // At the same event of a topic; or everything has arrived on both that was sent before the last one came, and neither lacks what
-  // the other has. Whether it has arrived, the hub tells who asks. Of one that doesn't tell there are its comments, or else it is taken
-  // to have after a while without an event: a shorter one where others wait for a place, since they would wait as long.
+  // At the same event of a topic; or everything has arrived on both that was sent before the last event came on either.
   #together(elder, trunk, key) {
-    const [here, there] = [elder.topic(key), trunk.topic(key)];
+    const [here, there] = [elder.cargo.topic(key), trunk.cargo.topic(key)];
     if (!here || !there || !elder.open || !trunk.open) return false;
     if (here.lastId !== null && here.lastId === there.lastId) return true;
-    if (there.lastId !== null && !elder.hasSeen(here, there.lastId)) return false;
-    if (here.lastAt >= trunk.openedAt && !trunk.hasSeen(there, here.lastId)) return false;
     const since = Math.max(here.at, there.at, here.lastAt, there.lastAt);
-    const patience = this.#waiting.size > 0 ? TIMES.impatience : TIMES.drained;
-    const unknown = [elder, trunk].filter((each) => !each.drainedSince(since, patience));
+    const unknown = [elder, trunk].filter((each) => !each.hasAllSince(since));
     for (const each of unknown) each.sound(since);
-    return unknown.length === 0;
+    return unknown.length === 0 || this.#seemTogether(elder, trunk, here, there, since);
+  }
+
+  // Of hubs that do not tell, a comment says so, sooner than time does; or a shorter time, where others wait for a place. But what
+  // came on one connection may be late on the other, so that neither may lack what the other has had since both carry the topic.
+  #seemTogether(elder, trunk, here, there, since) {
+    if (there.lastAt >= here.at && !elder.hasSeen(here, there.lastId)) return false;
+    if (here.lastAt >= trunk.openedAt && !trunk.hasSeen(there, here.lastId)) return false;
+    const patience = this.#waiting.size > 0 ? TIMES.impatience : TIMES.drained;
+    return [elder, trunk].every((each) => each.seemsToHaveAllSince(since, patience));
   }
 }
 

@@ -73,11 +73,14 @@ export class Arrivals {
     return (question !== null && question.number <= this.#answered) || this.since(at);
   }
 
-  // Whether everything has arrived that was sent before this time.
+  // Whether everything has arrived that was sent before this time: for the hub says so, or so much time has passed where it does not.
+  certain(time, patience) {
+    return this.#answeredAt > time || (this.#mute && this.#world.now() - Math.max(time, this.#openedAt) > patience);
+  }
+
+  // The same, also where a comment seems to say so: it may be one from before that was late.
   since(time, patience = TIMES.drained) {
-    if (this.#answeredAt > time) return true;
-    const since = Math.max(time, this.#openedAt);
-    return this.#beatAt > since + TIMES.skew || (this.#mute && this.#world.now() - since > patience);
+    return this.certain(time, patience) || this.#beatAt > Math.max(time, this.#openedAt) + TIMES.skew;
   }
 
   // Whether to ask because of this time, null for none.

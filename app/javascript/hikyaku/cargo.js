@@ -7,8 +7,11 @@ import {LIMITS, TIMES} from "./limits.js";
 // base       the cursor from which its events came; null: from when it was added
 // joined     the hub has said that the stream carries it
 // at         since when; `question` is what it was asked for with, if it was one: see Arrivals
-// settled    the stream's cursor is right for it, too. Not so when it was added with a cursor, for which the hub went back, until
-//            it has caught up
+// settled    its events come in order with those of the others. Not so when it was added with a cursor, for which the hub went back,
+//            until it has caught up
+// anchored   the stream's cursor is right for it, too: what comes after that, has come for this topic here, or is to come. Not so
+//            where the cursor is from before the topic was added, until it is moved: taken up from there, the stream would bring
+//            what its readers had before they came
 // from       the number in the history from which on no event that was sent before it was added can be
 class Topic {
   readers = new Set();
@@ -18,8 +21,8 @@ class Topic {
   emptySince = null;
   question = null;
 
-  constructor(key, {base, joined, settled, from = Infinity, at}) {
-    Object.assign(this, {key, base, joined, settled, from, at});
+  constructor(key, {base, joined, settled, anchored = false, from = Infinity, at}) {
+    Object.assign(this, {key, base, joined, settled, anchored, from, at});
   }
 }
 
@@ -48,12 +51,31 @@ export class Cargo {
     return this.all.filter((topic) => topic.settled);
   }
 
+  // What goes on after the cursor when the connection is made again.
+  get kept() {
+    return this.all.filter((topic) => topic.settled && topic.anchored);
+  }
+
   get empty() {
     return this.newcomers.size === 0 && this.readers().length === 0;
   }
 
   readers(topics = this.all) {
     return topics.flatMap((topic) => [...topic.readers]);
+  }
+
+  // One that the stream carries for certain.
+  topic(key) {
+    const topic = this.topics.get(key);
+    return topic?.joined ? topic : null;
+  }
+
+  get keysRead() {
+    return this.all.filter((topic) => topic.readers.size > 0).map((topic) => topic.key);
+  }
+
+  readersOf(key) {
+    return [...(this.topics.get(key)?.readers ?? [])];
   }
 
   query(keys) {
@@ -139,6 +161,11 @@ export class Cargo {
     }
     this.sendAway(newcomers.filter((reader) => reader.cursor !== topic.base));
     return topic;
+  }
+
+  // The cursor is that of an event which came behind everything that was sent before these were added; or of this topic's own.
+  anchor(own) {
+    for (const topic of this.all) topic.anchored ||= topic.settled && (topic === own || topic.from < Infinity);
   }
 
   // Takes topics off.

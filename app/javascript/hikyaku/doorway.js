@@ -293,26 +293,30 @@ export class Doorway {
   #merge() {
     const [elder, ...younger] = this.#trunks;
     if (elder?.empty && younger.some((trunk) => trunk.open)) return elder.close();
-    elder?.host(younger.flatMap((trunk) => trunk.keysRead()));
+    elder?.host(younger.flatMap((trunk) => trunk.cargo.keysRead));
     for (const trunk of younger) {
-      for (const key of trunk.keysRead()) if (this.#together(elder, trunk, key)) trunk.readersOf(key).forEach((reader) => elder.adopt(reader));
+      for (const key of trunk.cargo.keysRead) if (this.#together(elder, trunk, key)) trunk.cargo.readersOf(key).forEach((reader) => elder.adopt(reader));
       if (trunk.empty) trunk.close();
     }
   }
 
-  // At the same event of a topic; or everything has arrived on both that was sent before the last one came, and neither lacks what
-  // the other has. Whether it has arrived, the hub tells who asks. Of one that doesn't tell there are its comments, or else it is taken
-  // to have after a while without an event: a shorter one where others wait for a place, since they would wait as long.
+  // At the same event of a topic; or everything has arrived on both that was sent before the last event came on either.
   #together(elder, trunk, key) {
-    const [here, there] = [elder.topic(key), trunk.topic(key)];
+    const [here, there] = [elder.cargo.topic(key), trunk.cargo.topic(key)];
     if (!here || !there || !elder.open || !trunk.open) return false;
     if (here.lastId !== null && here.lastId === there.lastId) return true;
-    if (there.lastId !== null && !elder.hasSeen(here, there.lastId)) return false;
-    if (here.lastAt >= trunk.openedAt && !trunk.hasSeen(there, here.lastId)) return false;
     const since = Math.max(here.at, there.at, here.lastAt, there.lastAt);
-    const patience = this.#waiting.size > 0 ? TIMES.impatience : TIMES.drained;
-    const unknown = [elder, trunk].filter((each) => !each.drainedSince(since, patience));
+    const unknown = [elder, trunk].filter((each) => !each.hasAllSince(since));
     for (const each of unknown) each.sound(since);
-    return unknown.length === 0;
+    return unknown.length === 0 || this.#seemTogether(elder, trunk, here, there, since);
+  }
+
+  // Of hubs that do not tell, a comment says so, sooner than time does; or a shorter time, where others wait for a place. But what
+  // came on one connection may be late on the other, so that neither may lack what the other has had since both carry the topic.
+  #seemTogether(elder, trunk, here, there, since) {
+    if (there.lastAt >= here.at && !elder.hasSeen(here, there.lastId)) return false;
+    if (here.lastAt >= trunk.openedAt && !trunk.hasSeen(there, here.lastId)) return false;
+    const patience = this.#waiting.size > 0 ? TIMES.impatience : TIMES.drained;
+    return [elder, trunk].every((each) => each.seemsToHaveAllSince(since, patience));
   }
 }

@@ -1,11 +1,12 @@
 // One connection that is made again, and carries the topics of many readers, in order, once.
 
+import {Attempts} from "./attempts.js";
 import {Cargo} from "./cargo.js";
 import {CatchUp} from "./catch-up.js";
 import {Connection} from "./connection.js";
 import {History, Seen} from "./history.js";
-import {SECOND, TIMES} from "./limits.js";
-import {parsed, pauseAfter} from "./requests.js";
+import {TIMES} from "./limits.js";
+import {parsed} from "./requests.js";
 import {Sleeper} from "./world.js";
 
 // A connection to the hub: made again from its last event when it is lost, and changed while it is open, by
@@ -20,7 +21,7 @@ export class Trunk {
   #world;
   #doorway;
   #sleeper;
-  #cargo;
+  cargo;
   #connection = null;
   #catchUp = null; // of the connection
   #history = new History();
@@ -30,10 +31,7 @@ export class Trunk {
   #offered = null; // a cursor that is right as soon as everything has arrived that was sent before, and with which change it came
   #soundFrom = null; // a time: whether everything from before is here, the hub is to say
   #grant = null; // with which the connection was made or changed last
-  #failures = 0;
-  #retry = null; // as the hub has told
-  #triedAt = 0;
-  #tryAt = 0;
+  #attempts;
   #doubtful = false; // the connection is to be made anew
   #silence = TIMES.silence;
   #plain = false; // does not ask for a stream that can be changed
@@ -44,7 +42,8 @@ export class Trunk {
     this.#world = world;
     this.#doorway = doorway;
     this.#sleeper = new Sleeper(world);
-    this.#cargo = new Cargo(world, this, doorway);
+    this.#attempts = new Attempts(world);
+    this.cargo = new Cargo(world, this, doorway);
     this.#run();
   }
 
@@ -61,23 +60,17 @@ export class Trunk {
   }
 
   get empty() {
-    return this.#cargo.empty;
-  }
-
-  // One that the stream carries for certain.
-  topic(key) {
-    const topic = this.#cargo.topics.get(key);
-    return topic?.joined ? topic : null;
+    return this.cargo.empty;
   }
 
   // ---- readers
 
   // Serves a reader from what is known here, if that is certain to be all that it misses, and no more.
   place(reader) {
-    const topic = this.#cargo.topics.get(reader.key);
+    const topic = this.cargo.topics.get(reader.key);
     const missed = topic && this.#missed(topic, reader.cursor);
     if (!missed) return false;
-    this.#cargo.attach(reader, topic, this.#history.next);
+    this.cargo.attach(reader, topic, this.#history.next);
     for (const event of missed) this.#doorway.deliver([reader], event);
     if (this.open) this.#tellConnected([reader]);
     return true;
@@ -85,50 +78,42 @@ export class Trunk {
 
   // Whether a reader's topic can be added from the reader's cursor: "now", "later", "never"; "full" when it is one too many.
   takes(reader) {
-    const {topics, newcomers, leaving, settled} = this.#cargo;
+    const {topics, newcomers, leaving, kept} = this.cargo;
     const rivals = [...newcomers].filter((other) => other.key === reader.key);
     if (rivals.length > 0) return rivals[0].cursor === reader.cursor ? "now" : "later";
     if (this.closed || topics.has(reader.key) || leaving.has(reader.key)) return "never";
-    if (!this.#cargo.hasRoomFor(reader.key)) return "full";
+    if (!this.cargo.hasRoomFor(reader.key)) return "full";
     if (this.open) return this.#connection.capability || reader.cursor === null ? "now" : "never";
-    if (settled.length > 0 || [...newcomers].some((other) => other.cursor !== reader.cursor)) return "later";
+    if (kept.length > 0 || [...newcomers].some((other) => other.cursor !== reader.cursor)) return "later";
     return "now";
   }
 
   add(reader) {
-    this.#cargo.welcome(reader);
+    this.cargo.welcome(reader);
     this.poke();
   }
 
   // A reader of another trunk that stands where this one does: it is connected already.
   adopt(reader) {
     reader.trunk.remove(reader);
-    this.#cargo.attach(reader, this.#cargo.topics.get(reader.key), this.#history.next);
+    this.cargo.attach(reader, this.cargo.topics.get(reader.key), this.#history.next);
     if (!this.#catchUp.pending) this.#doorway.tell([reader], "caught-up", {});
   }
 
   remove(reader) {
-    this.#cargo.remove(reader);
+    this.cargo.remove(reader);
     this.poke();
   }
 
   // Carries these from now on, beside its own, for readers that are still on other trunks.
   host(keys) {
-    this.#cargo.host(keys);
+    this.cargo.host(keys);
     this.poke();
-  }
-
-  keysRead() {
-    return this.#cargo.all.filter((topic) => topic.readers.size > 0).map((topic) => topic.key);
-  }
-
-  readersOf(key) {
-    return [...(this.#cargo.topics.get(key)?.readers ?? [])];
   }
 
   // Those for whom the cursor is right, and newer than their own.
   readersBehind() {
-    const readers = this.#cargo.readers(this.#cargo.settled);
+    const readers = this.cargo.readers(this.cargo.kept);
     return readers.filter((reader) => reader.since < this.#cursorAt && reader.cursor !== this.#cursor);
   }
 
@@ -149,7 +134,7 @@ export class Trunk {
     const now = this.#world.now();
     this.poke();
     if (!this.open) {
-      if (reason) this.#tryAt = Math.min(this.#tryAt, Math.max(now, this.#triedAt + SECOND));
+      if (reason) this.#attempts.hurry();
       return;
     }
     this.#settle();
@@ -159,12 +144,17 @@ export class Trunk {
     if (silent > this.#silence) {
       if (!connection.arrivals.beats) this.#silence = Math.min(this.#silence * 2, TIMES.longestSilence);
       this.#lose("nothing was heard for too long");
-      this.#tryAt = now;
+      this.#attempts.at = now;
     } else if (reason === "online" || (reason && silent > TIMES.doubt)) this.#doubtful = true;
   }
 
-  // Whether everything that was sent before this time has arrived, or so much time has passed where the hub does not tell.
-  drainedSince(time, patience) {
+  // Whether everything that was sent before this time has arrived.
+  hasAllSince(time) {
+    return this.open && this.#connection.arrivals.certain(time, this.#catchUp.pending ? Infinity : TIMES.drained);
+  }
+
+  // The same, as far as comments tell, and patience.
+  seemsToHaveAllSince(time, patience) {
     return this.open && this.#connection.arrivals.since(time, this.#catchUp.pending ? Infinity : patience);
   }
 
@@ -206,15 +196,15 @@ export class Trunk {
   // Resolves to whether there was something to do.
   async #step(now) {
     const grant = this.#doorway.grant;
-    const {emptySince, guests} = this.#cargo;
+    const {emptySince, guests} = this.cargo;
     if (emptySince !== null && now - emptySince >= TIMES.linger && guests.size === 0) return this.close();
-    if (!grant || now < this.#tryAt) return false;
+    if (!grant || now < this.#attempts.at) return false;
     return this.open ? this.#change(grant) : this.#connect(grant);
   }
 
   #wakeAt() {
     const now = this.#world.now();
-    const times = [this.#tryAt, this.#grant?.refreshAt, ...this.#cargo.deadlines];
+    const times = [this.#attempts.at, this.#grant?.refreshAt, (this.#soundFrom ?? 0) + 1, ...this.cargo.deadlines];
     return Math.min(...times.filter((time) => time > now));
   }
 
@@ -222,38 +212,37 @@ export class Trunk {
 
   // What was carried before goes on after the last event; with nothing of that kind, the first readers say from where.
   async #connect(grant) {
-    this.#cargo.drop(this.#cargo.idle(grant));
-    const kept = this.#cargo.settled;
-    const fresh = kept.length > 0 ? {keys: [], from: this.#cursor} : this.#cargo.group();
+    this.cargo.drop(this.cargo.idle(grant));
+    const kept = this.cargo.kept.map((topic) => topic.key);
+    const fresh = kept.length > 0 ? {keys: [], from: this.#cursor} : this.cargo.group();
     if (kept.length + fresh.keys.length === 0) return false;
-    const connection = await this.#opened(grant, [...kept.map((topic) => topic.key), ...fresh.keys], fresh.from);
+    const connection = await this.#opened(grant, [...kept, ...fresh.keys], fresh.from);
     if (!connection) return true;
     const from = this.#history.next;
     if (kept.length === 0) [this.#cursor, this.#cursorAt] = [fresh.from, from];
-    this.#use(connection, grant, fresh.from, fresh.keys, {base: fresh.from, settled: true, from});
+    this.#use(connection, grant, fresh.from, kept, fresh.keys, {base: fresh.from, settled: true, anchored: fresh.from !== null, from});
     return true;
   }
 
   // Another connection, from the last event, and then the end of this one. What both have is known by its id; what is fresh comes
   // from there, too, and is behind the others for a while.
   async #replace(grant, fresh = []) {
-    const idle = this.#cargo.idle(grant);
-    const kept = this.#cargo.settled.filter((topic) => !idle.includes(topic)).map((topic) => topic.key);
+    const idle = this.cargo.idle(grant);
+    const kept = this.cargo.kept.filter((topic) => !idle.includes(topic)).map((topic) => topic.key);
     if (kept.length + fresh.length === 0) return this.#lose("the stream is not to be changed");
     const from = this.#cursor;
     const connection = await this.#opened(grant, [...kept, ...fresh], from);
     if (!connection) return true;
-    this.#cargo.drop(idle);
-    this.#use(connection, grant, from, fresh, {base: null, settled: false});
+    this.#use(connection, grant, from, kept, fresh, {base: null, settled: false, anchored: from !== null});
     return true;
   }
 
   // A connection, or null when none was to be had; then there is a time to try again.
   async #opened(grant, keys, from) {
     const connection = new Connection(this.#world);
-    this.#triedAt = this.#world.now();
+    this.#attempts.begin();
     try {
-      const refusal = await connection.open(grant, this.#cargo.query(keys), {from, plain: this.#plain});
+      const refusal = await connection.open(grant, this.cargo.query(keys), {from, plain: this.#plain});
       if (!refusal && !this.closed) return connection;
       connection.close();
       if (!this.closed) this.#refused(grant, refusal);
@@ -272,65 +261,63 @@ export class Trunk {
   }
 
   #failed(reason, detail = {}) {
-    this.#failures += 1;
+    this.#attempts.fail();
     this.#wait(reason, detail);
   }
 
   #wait(reason, {status = null, retryAfter = 0} = {}) {
-    const pause = pauseAfter(this.#failures, {retry: this.#retry, retryAfter, random: this.#world.random});
-    this.#tryAt = this.#world.now() + pause;
-    if (!this.open) this.#doorway.tell([...this.#cargo.readers(), ...this.#cargo.newcomers], "reconnecting", {reason, status, pause});
+    const pause = this.#attempts.postpone(retryAfter);
+    if (!this.open) this.#doorway.tell([...this.cargo.readers(), ...this.cargo.newcomers], "reconnecting", {reason, status, pause});
   }
 
-  // From now on this is the connection; it carries fresh topics beside those that there were.
-  #use(connection, grant, from, fresh, options) {
+  // From now on this is the connection; it carries fresh topics beside those that are kept. The others are dropped: what has settled
+  // while it was opened, it was not opened for.
+  #use(connection, grant, from, kept, fresh, options) {
     this.#hangUp();
-    this.#unsettle();
+    this.cargo.drop(this.cargo.all.filter((topic) => !kept.includes(topic.key)));
     this.#connection = connection;
-    this.#catchUp = new CatchUp(this.#world, connection.arrivals, () => this.#tellCaughtUp());
+    this.#catchUp = new CatchUp(this.#world, connection.arrivals, () => this.#doorway.tell(this.cargo.readers(), "caught-up", {}));
     this.#grant = grant;
-    this.#tryAt = this.#failures = 0;
+    this.#attempts.succeed();
     this.#doubtful = false;
-    this.#cargo.leaving.clear();
-    for (const key of fresh) this.#cargo.carry(key, {joined: true, since: this.#history.next, ...options});
+    this.cargo.leaving.clear();
+    for (const key of fresh) this.cargo.carry(key, {joined: true, since: this.#history.next, ...options});
     const lost = from !== null && from !== "earliest" && connection.resumed !== null && connection.resumed !== from;
     this.#gapTold = lost;
     const mine = (handler) => (value) => connection === this.#connection && handler(value);
     connection.read({
       onevent: mine((event) => this.#receive(event)),
-      onmark: mine((id) => this.#mark(id)),
-      onretry: mine((wait) => (this.#retry = wait)),
+      onmark: mine((id) => this.#markAll(id)),
+      onretry: mine((wait) => (this.#attempts.retry = wait)),
       onoversize: mine((id) => this.#oversize(id)),
       oncomment: mine(() => this.#hear()),
       onend: mine((reason) => this.#lose(reason)),
     });
     if (from !== null) this.#catchUp.begin(connection.question);
-    this.#tellConnected(this.#cargo.readers());
-    if (lost) this.#gap(this.#cargo.readers(), {reason: "unknown", lastEventId: from});
+    else this.#soundFrom = connection.openedAt; // to have a cursor
+    this.#tellConnected(this.cargo.readers());
+    if (lost) this.#doorway.tell(this.cargo.readers(), "gap", {reason: "unknown", lastEventId: from});
     this.#doorway.opened(this);
   }
 
   #lose(reason) {
     this.#hangUp();
     this.#wait(reason);
-    this.#unsettle();
+    const {all, kept} = this.cargo;
+    this.cargo.drop(all.filter((topic) => !kept.includes(topic)));
     this.poke();
     return true;
-  }
-
-  #unsettle() {
-    this.#cargo.drop(this.#cargo.all.filter((topic) => !topic.settled));
   }
 
   // ---- changing the stream
 
   async #change(grant) {
     if (this.#doubtful || grant.hub !== this.#grant.hub) return this.#replace(grant);
-    const group = this.#cargo.group();
-    const idle = this.#cargo.idle(grant);
+    const group = this.cargo.group();
+    const idle = this.cargo.idle(grant);
     const refreshed = grant !== this.#grant && this.#world.now() >= this.#grant.refreshAt;
     // A stream has at least one topic. Without readers this trunk ends soon.
-    if (idle.length === this.#cargo.topics.size && group.keys.length === 0) return false;
+    if (idle.length === this.cargo.topics.size && group.keys.length === 0) return false;
     const {capability, arrivals} = this.#connection;
     if (capability) {
       const matters = group.keys.length + idle.length > 0 || refreshed || arrivals.lacks(this.#soundFrom);
@@ -338,9 +325,9 @@ export class Trunk {
     }
     // Readers that come from a cursor need a trunk of their own. Idle topics wait for another reason to make a new connection, and
     // guests until those before them have settled.
-    if (group.from !== null) this.#cargo.sendAway([...this.#cargo.newcomers]);
-    const settled = this.#cargo.settled.length === this.#cargo.topics.size;
-    const fresh = group.from === null && (settled || this.#cargo.newcomers.size > 0) ? group.keys : [];
+    if (group.from !== null) this.cargo.sendAway([...this.cargo.newcomers]);
+    const settled = this.cargo.settled.length === this.cargo.topics.size;
+    const fresh = group.from === null && (settled || this.cargo.newcomers.size > 0) ? group.keys : [];
     return fresh.length > 0 || refreshed ? this.#replace(grant, fresh) : group.from !== null;
   }
 
@@ -348,35 +335,37 @@ export class Trunk {
   async #post(grant, group, idle, matters) {
     const connection = this.#connection;
     const options = {base: group.from, joined: false, settled: group.from === null, since: this.#history.next};
-    const added = group.keys.map((key) => this.#cargo.carry(key, options));
-    const body = this.#cargo.query(this.#cargo.all.filter((topic) => !idle.includes(topic)).map((topic) => topic.key));
+    const added = group.keys.map((key) => this.cargo.carry(key, options));
+    const body = this.cargo.query(this.cargo.all.filter((topic) => !idle.includes(topic)).map((topic) => topic.key));
     // With a last event id the hub tells when everything has arrived. It goes back only for what is added; what is to begin now
     // must not go back.
     const from = added.length > 0 ? group.from : this.#cursor ?? "earliest";
     if (from !== null) body.append("last_event_id", from);
+    const before = {cursor: this.#cursor, next: this.#history.next};
     const answer = await connection.change(grant, body, {matters});
     if (this.closed || connection !== this.#connection) return true;
     const {status, retryAfter} = answer;
-    if (status === 204) this.#changed(grant, added, idle, answer);
+    if (status === 204) this.#changed(grant, added, idle, {...answer, before});
     else if (status === 401 || status === 429) {
-      this.#cargo.drop(added);
+      this.cargo.drop(added);
       if (status === 401) this.#doorway.refused(grant, status);
       this.#failed(`the hub answered ${status}`, {status, retryAfter});
     } else this.#doubtful = true; // the stream is gone, is another's, or nobody knows whether it was changed
     return true;
   }
 
-  #changed(grant, added, idle, {position, question}) {
+  #changed(grant, added, idle, {position, question, before}) {
     const change = {at: this.#world.now(), question};
-    this.#failures = 0;
+    this.#attempts.succeed();
     this.#grant = grant;
     for (const topic of added) Object.assign(topic, {joined: true, ...change});
-    for (const topic of idle) this.#cargo.leaving.set(topic.key, change);
-    this.#cargo.drop(idle); // with whoever has come back to it meanwhile
-    this.#offered = position && position !== "earliest" ? {cursor: position, before: this.#cursor, ...change} : null;
+    for (const topic of idle) this.cargo.leaving.set(topic.key, change);
+    this.cargo.drop(idle); // with whoever has come back to it meanwhile
+    if (added.length > 0 && question === null) this.#soundFrom = change.at; // for the topics to be anchored
+    this.#offered = position && position !== "earliest" ? {cursor: position, before, ...change} : null;
     if (added.some((topic) => topic.readers.size > 0)) {
       if (question) this.#catchUp.begin(question);
-      this.#tellConnected(this.#cargo.readers(added));
+      this.#tellConnected(this.cargo.readers(added));
     }
     this.#settle(); // the stream may have been faster
     this.#doorway.opened(this);
@@ -387,7 +376,7 @@ export class Trunk {
   #receive(event) {
     if (event.type === "mercure" && this.#control(event)) return;
     this.#catchUp.prolong();
-    const topic = this.#cargo.topics.get(this.#doorway.keyOf(event));
+    const topic = this.cargo.topics.get(this.#doorway.keyOf(event));
     if (!topic) return;
     if (event.identified) {
       if (this.#seen.has(event.id, topic)) return;
@@ -398,35 +387,38 @@ export class Trunk {
     topic.lastAt = this.#world.now();
     this.#doorway.deliver(topic.readers, event);
     for (const reader of topic.readers) reader.since = this.#history.next;
-    if (event.identified && topic.settled) this.#mark(event.id);
+    if (event.identified && topic.settled) this.#mark(event.id, {topic});
   }
 
-  #mark(id) {
-    [this.#cursor, this.#cursorAt] = [id, this.#history.next];
+  // The cursor is right for what has settled. `at`: the number in the history of what may come after it.
+  #mark(id, {topic = null, at = this.#history.next} = {}) {
+    [this.#cursor, this.#cursorAt] = [id, at];
+    this.cargo.anchor(topic);
     this.#doorway.moved(this);
+  }
+
+  // Of an id without a topic nobody knows where it is while others catch up.
+  #markAll(id) {
+    if (this.cargo.kept.length === this.cargo.topics.size) this.#mark(id);
   }
 
   // The hub's own events: returns whether this was one that is not for readers.
   #control(event) {
     const document = parsed(event.data);
     if (document?.type !== "gap") return false;
-    const topics = this.#cargo.lost(document);
+    const topics = this.cargo.lost(document);
     const settled = topics.some((topic) => topic.settled);
     if (event.identified && settled) this.#mark(event.id);
     // The header of the answer may have said it already.
     const told = this.#gapTold && settled && document.reason === "unknown";
     if (told) this.#gapTold = false;
-    else this.#gap(this.#cargo.readers(topics), {reason: document.reason, lastEventId: document.last_event_id});
+    else this.#doorway.tell(this.cargo.readers(topics), "gap", {reason: document.reason, lastEventId: document.last_event_id});
     return true;
   }
 
   #oversize(id) {
-    if (id) this.#mark(id);
-    this.#gap(this.#cargo.readers(), {reason: "oversize", lastEventId: id});
-  }
-
-  #gap(readers, detail) {
-    this.#doorway.tell(readers, "gap", detail);
+    if (id) this.#markAll(id);
+    this.#doorway.tell(this.cargo.readers(), "gap", {reason: "oversize", lastEventId: id});
   }
 
   // ---- what has arrived
@@ -438,10 +430,10 @@ export class Trunk {
   }
 
   // When everything has arrived, added topics have caught up, those that were taken off may come again, and the position is
-  // reached that the hub told with a change.
+  // reached that the hub told with a change, unless another is known that may be newer.
   #settle() {
     const {arrivals} = this.#connection;
-    const {all, leaving} = this.#cargo;
+    const {all, leaving} = this.cargo;
     for (const [key, change] of leaving) if (arrivals.behind(change)) leaving.delete(key);
     for (const topic of all) {
       if (topic.from < Infinity || !topic.joined || !arrivals.behind(topic)) continue;
@@ -449,14 +441,11 @@ export class Trunk {
     }
     const offered = this.#offered;
     if (offered && arrivals.behind(offered)) {
-      if (offered.before === this.#cursor) this.#mark(offered.cursor);
+      const {cursor, next} = offered.before;
+      if (cursor === this.#cursor) this.#mark(offered.cursor, {at: next});
       this.#offered = null;
     }
     this.#doorway.settled();
-  }
-
-  #tellCaughtUp() {
-    this.#doorway.tell(this.#cargo.readers(), "caught-up", {});
   }
 
   #tellConnected(readers) {
