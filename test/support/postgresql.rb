@@ -46,7 +46,7 @@ class PostgreSQL
 
     def gems?
       return @gems unless @gems.nil?
-      _, status = Open3.capture2e(environment, RbConfig.ruby, "-e", "require 'pg'; require 'active_record'")
+      _, status = Open3.capture2e(environment, RbConfig.ruby, "-e", "require 'pg'")
       @gems = status.success?
     end
   end
