@@ -57,6 +57,20 @@ class NativeReactorTest < Minitest::Test
     read_until(theirs, "hello")
   end
 
+  test "the socket changes hands as it is, and nobody who forgets the object closes it" do
+    ours, theirs = UNIXSocket.pair
+    @open << theirs
+    number = ours.fileno
+    socket = File.readlink("/proc/self/fd/#{number}")
+    @reactor.attach(@hub.subscribe(Hikyaku::Hub::Grant.new(matchers: [@hub.matcher("exact", "/a")])), ours)
+    read_until(theirs, ":")
+    ours = nil # rubocop:disable Lint/UselessAssignment
+    GC.start
+    assert_equal [number.to_s], Dir.children("/proc/self/fd").select { |fd| File.readlink("/proc/self/fd/#{fd}") == socket rescue false } # standard:disable Style/RescueModifier
+    publish("/a", "hello")
+    read_until(theirs, "hello")
+  end
+
   test "a connection that is closed already, or comes too late, is no subscriber's" do
     ours, = UNIXSocket.pair
     ours.close

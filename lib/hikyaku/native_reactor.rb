@@ -48,7 +48,7 @@ module Hikyaku
     def attach(subscriber, connection)
       own!
       @engine.handed_over(subscriber)
-      @hub.unsubscribe(subscriber) unless _attach(connection.fileno, subscriber.serial)
+      @hub.unsubscribe(subscriber) unless _attach(connection, subscriber.serial)
     rescue IOError, SystemCallError => error
       @logger&.warn("reactor: #{error.class}: #{error.message}")
       @hub.unsubscribe(subscriber)
