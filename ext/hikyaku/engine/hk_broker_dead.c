@@ -230,13 +230,14 @@ static hk_status_t bring_back_one(hk_broker_t *broker, hk_message_t *letter, boo
     return HK_OK;
 }
 
-/* In the order of their ids. O(n log n): all in one turn. */
+/* In the order of their ids. O(n): all in one turn. */
 static uint64_t bring_back_all(hk_broker_t *broker, hk_queue_t *queue, bool replay)
 {
     hk_line_t these = sweep(broker, queue);
     queue->dead = (hk_line_t){0};
     uint64_t count = 0;
-    for (hk_message_t *message = hk_messages_sorted(these.first), *next; message != NULL; message = next) {
+    for (hk_message_t *message = hk_messages_sorted(broker->alloc, these.first), *next; message != NULL;
+         message = next) {
         next = message->next;
         bring_back(broker, message, replay);
         count++;

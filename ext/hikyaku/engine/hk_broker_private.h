@@ -12,6 +12,7 @@
  *     hk_broker_settle     FREE, NACK, TOUCH, and what comes back
  *     hk_broker_ack        acknowledgements that wait for their level
  *     hk_broker_output     what a session has to be sent
+ *     hk_broker_order      many messages, in the order of their ids
  *     hk_broker_tick       leases, delays, expiries, heartbeats
  *     hk_broker_store      records into the journal
  *     hk_broker_replay     and out of it
@@ -542,10 +543,11 @@ void hk_session_finish(hk_session_t *session);
 void hk_session_end(hk_session_t *session, uint64_t id, hk_code_t code, const char *sentence);
 void hk_session_end_with(hk_session_t *session, const hk_complaint_t *complaint);
 
-/* --- hk_broker_tick ----------------------------------------------------------------------------------------------- */
+/* --- hk_broker_order ---------------------------------------------------------------------------------------------- */
 
-/* The same messages in the order of their ids, linked by `next`. O(n log n). */
-hk_message_t *hk_messages_sorted(hk_message_t *messages);
+/* The same messages in the order of their ids, linked by `next`. O(n), with 32 bytes a message meanwhile; where those are
+   not to be had, O(n log n) without. */
+hk_message_t *hk_messages_sorted(const hk_alloc_t *alloc, hk_message_t *messages);
 
 void hk_session_set_timer(hk_session_t *session);
 

@@ -50,42 +50,6 @@ static void tick_leases(hk_broker_t *broker)
 
 /* -- Delay and expiry ---------------------------------------------------------------------------------------------- */
 
-/* Those that are due at the same time wait in the order of their ids. */
-static hk_message_t *merge(hk_message_t *a, hk_message_t *b)
-{
-    hk_message_t *first = NULL, **end = &first;
-    while (a != NULL && b != NULL) {
-        hk_message_t **less = a->id < b->id ? &a : &b;
-        *end = *less;
-        end = &(*less)->next;
-        *less = (*less)->next;
-    }
-    *end = a != NULL ? a : b;
-    return first;
-}
-
-hk_message_t *hk_messages_sorted(hk_message_t *messages)
-{
-    /* sorted[i]: nothing, or 2 to the i of them. */
-    hk_message_t *sorted[64] = {NULL};
-    while (messages != NULL) {
-        hk_message_t *run = messages;
-        messages = messages->next;
-        run->next = NULL;
-        int i = 0;
-        for (; sorted[i] != NULL; i++) {
-            run = merge(sorted[i], run);
-            sorted[i] = NULL;
-        }
-        sorted[i] = run;
-    }
-    hk_message_t *all = NULL;
-    for (int i = 0; i < 64; i++) {
-        all = merge(sorted[i], all);
-    }
-    return all;
-}
-
 static void tick_due(hk_broker_t *broker)
 {
     hk_heap_node_t *node;
@@ -99,7 +63,9 @@ static void tick_due(hk_broker_t *broker)
             together = message;
             left -= left > 0 ? 1 : 0;
         }
-        for (hk_message_t *message = hk_messages_sorted(together), *next; message != NULL; message = next) {
+        /* Those that are due at the same time wait in the order of their ids. */
+        for (hk_message_t *message = hk_messages_sorted(broker->alloc, together), *next; message != NULL;
+             message = next) {
             next = message->next;
             message->queue->delayed--;
             hk_queue_put(message);
