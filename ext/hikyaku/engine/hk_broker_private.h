@@ -545,9 +545,11 @@ void hk_session_end_with(hk_session_t *session, const hk_complaint_t *complaint)
 
 /* --- hk_broker_order ---------------------------------------------------------------------------------------------- */
 
-/* The same messages in the order of their ids, linked by `next`. O(n), with 32 bytes a message meanwhile; where those are
-   not to be had, O(n log n) without. */
+/* The same messages in the order of their ids, linked by `next`. O(n), with 32 bytes a message meanwhile; where
+   those are not to be had, O(n log n) without. */
 hk_message_t *hk_messages_sorted(const hk_alloc_t *alloc, hk_message_t *messages);
+
+/* --- hk_broker_tick ----------------------------------------------------------------------------------------------- */
 
 void hk_session_set_timer(hk_session_t *session);
 
