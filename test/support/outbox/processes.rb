@@ -4,11 +4,13 @@ require "fileutils"
 require "tmpdir"
 require_relative "../client_process"
 require_relative "../http_client"
+require_relative "forked_process"
 
 # Processes of test/support/outbox/application.rb. Who includes this says `database_url`, of a database with the tables or of
 # one in which `migrate` makes them, and perhaps what else is in their environment.
 module OutboxProcesses
   APPLICATION = File.expand_path("application.rb", __dir__)
+  GEMS = %w[BUNDLE_GEMFILE BUNDLE_PATH].freeze
   LIB = File.expand_path("../../../lib", __dir__)
   PATIENCE = 60
 
@@ -27,7 +29,10 @@ module OutboxProcesses
   def environment = {}
 
   # @return [ClientProcess] that does one of the application's tasks
-  def process(*task, **env) = spawned(RbConfig.ruby, "-I#{LIB}", APPLICATION, *task.map(&:to_s), env: env)
+  def process(*task, **env)
+    brood = ForkedProcess::Brood.of(database_url[/\A\w+/], environment.slice(*GEMS))
+    ForkedProcess.new(brood, task.map(&:to_s), env: settings(env), folder: @folder).tap { |process| @processes << process }
+  end
 
   # @return [ClientProcess] the application behind Puma
   def serve(port, *flags, **env)
@@ -51,9 +56,12 @@ module OutboxProcesses
 
   private
 
+  def settings(env)
+    {"DATABASE_URL" => database_url, "OUTBOX_FOLDER" => @folder, "RAILS_ENV" => "production", **environment, **env.transform_keys(&:to_s)}
+  end
+
   def spawned(*command, env:)
-    all = {"DATABASE_URL" => database_url, "OUTBOX_FOLDER" => @folder, "RAILS_ENV" => "production", **environment, **env.transform_keys(&:to_s)}
-    ClientProcess.new(*command, env: all, chdir: @folder).tap { |process| @processes << process }
+    ClientProcess.new(*command, env: settings(env), chdir: @folder).tap { |process| @processes << process }
   end
 
   # SQLite's: a file that is made once, and copied.
