@@ -97,6 +97,17 @@ describe("one connection", () => {
     assert.deepEqual(posts(hub).map(topicsOf), [["/a"]]);
   });
 
+  test("loses also what it carried for another, when that has ended", async () => {
+    const {world, hub, exchange, readers: [reader]} = await browsing(["/a", "/b"]);
+    hub.publish("/elsewhere", "x");
+    const late = new BrowserTab(exchange).stream("/a", hub.lastId);
+    await world.pass(2 * SECOND);
+    assert.equal(hub.streams.size, 1);
+    [reader, late].forEach((each) => each.leave());
+    await world.pass(5 * SECOND);
+    assert.deepEqual(topicsOf(posts(hub).at(-1)), ["/b"]);
+  });
+
   test("is left alone by pages that go and come, where the next one was rendered at an event that is known", async () => {
     const {world, hub, readers: [reader]} = await browsing(["/a"]);
     for (let page = 0; page < 20; page += 1) {

@@ -1506,6 +1506,7 @@ class Doorway {
 
   ended(trunk) {
     this.#trunks = this.#trunks.filter((other) => other !== trunk);
+    if (this.#trunks.length === 1) this.#trunks[0].host([]);
     this.#place();
   }
 
