@@ -92,7 +92,7 @@ class SuiteTest < Minitest::Test
     assert_equal Dir["test/**/*_test.rb"].sort, named.map(&:first).uniq.sort
     assert_equal named.uniq, named
     repeated = named.map(&:first).tally.select { |_, count| count > 1 }.keys.map { |file| file[%r{\Atest/[^/]+}] }.uniq.sort
-    assert_equal %w[test/integration test/protocol test/rails test/readme_test.rb test/system], repeated
+    assert_equal %w[test/integration test/protocol test/rails test/system], repeated
   end
 
   private

@@ -20,7 +20,9 @@ module Suite
     SANITIZED = (%w[http limits revocation smoke soak stop].map { |name| "test/integration/native_#{name}_test.rb" } +
       %w[process total_queue].map { |name| "test/integration/broker_#{name}_test.rb" }).freeze
 
-    # What a browser sees alike with either engine.
+    # What a browser, a client or a proxy sees alike with either engine: test/protocol has each engine's every answer.
+    ONCE_OUTSIDE = [*%w[broker_examples browser_event_source client_vectors nginx node_event_source ruby_clients]
+      .map { |name| "test/integration/#{name}_test.rb" }, "test/readme_test.rb"].freeze
     ONCE = (%w[client_firefox client_turbo from_action_cable presence ticker_examples turbo_guide] +
       %w[bookshop live live_processes processes].map { |name| "rails_#{name}" }).map { |name| "test/system/#{name}_test.rb" }.freeze
 
@@ -37,7 +39,8 @@ module Suite
         {
           "browser" => [*over_engines("browser", *(Dir["test/system/**/*_test.rb"] - ONCE)), tests("browser once", *ONCE)],
           "soak" => [process("soak", SOAK, env: {"MT_CPU" => SOAK.size.to_s})],
-          "integration" => over_engines("integration", *(Dir["test/integration/**/*_test.rb"] - native - ALONE - doctor), "test/readme_test.rb"),
+          "integration" => [*over_engines("integration", *(Dir["test/integration/**/*_test.rb"] - native - ALONE - ONCE_OUTSIDE - doctor)),
+            tests("integration once", *ONCE_OUTSIDE)],
           "puma" => [process("puma", ALONE)],
           # Mostly waiting.
           "doctor" => [process("doctor", doctor, env: {"MT_CPU" => "8"})],
