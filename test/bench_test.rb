@@ -241,6 +241,13 @@ class BenchTest < Minitest::Test
     assert_equal ["not measured", nil], verdict(above: [2.0], below: [nil], at_least: 2)
   end
 
+  test "a bound is readable" do
+    bounds = {at_most: [0.0714, 1.1, 200], at_least: [12_000, 1_000_000, 1234.5678]}.flat_map do |name, numbers|
+      numbers.map { |number| Bench::Target.new(name => number).bound }
+    end
+    assert_equal ["at most 0.0714", "at most 1.1", "at most 200", "at least 12,000", "at least 1,000,000", "at least 1,234.5678"], bounds
+  end
+
   test "every scenario has tables, targets and plots, of nothing as of figures" do
     Bench::Scenario.all.each do |type|
       assert_operator type.about.to_s.size, :>, 50, type.key

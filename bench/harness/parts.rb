@@ -23,7 +23,7 @@ module Bench
     end
 
     # @return [String] "at most 1.1"
-    def bound = (at_most ? "at most #{at_most}" : "at least #{at_least}").gsub(/(?<=\d)(?=(\d{3})+\z)/, ",")
+    def bound = at_most ? "at most #{grouped(at_most)}" : "at least #{grouped(at_least)}"
 
     # @return [String]
     def measured
@@ -32,6 +32,9 @@ module Bench
     end
 
     private
+
+    # What stands after a point is not grouped.
+    def grouped(number) = number.to_s.sub(/\A\d+/) { |whole| whole.gsub(/(?<=\d)(?=(\d{3})+\z)/, ",") }
 
     def digits
       return 0 if spread.median >= 100
