@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "lately"
+
 module Hikyaku
   class Web
     # What parameters ask for, as far as a subscription goes: those that decide, and from which event on. Frozen, and shared by
@@ -7,9 +9,7 @@ module Hikyaku
     class Asked
       # Reads query components, and remembers those that came lately: all who look at one page send the same, and to read it
       # again costs more than all else that is done for a subscriber. One that names an event is read and forgotten, since
-      # the next names another.
-      #
-      # Bounded in bytes, in two generations like Hub::Topics. Thread-safe.
+      # the next names another. Thread-safe.
       class Reader
         # What an entry costs beside its texts.
         OVERHEAD = 600
@@ -20,42 +20,24 @@ module Hikyaku
         # @yieldparam parameters [Array<Array(String, String)>] names and values
         # @yieldreturn [Asked]
         def initialize(max_bytes: 1_048_576, &read)
-          @max_bytes_of_generation = max_bytes / 2
+          @lately = Lately.new(max_bytes)
           @read = read
-          @young = {}
-          @old = {}
-          @bytes = 0
-          @mutex = Mutex.new
         end
 
         # @param request [Request]
         # @return [Asked]
         def read(request)
           query = request.query_string
-          @mutex.synchronize { @young[query] || @old[query] } || @read.call(request.query).tap { |asked| remember(query, asked) unless asked.cursor }
+          @lately[query] || @read.call(request.query).tap do |asked|
+            @lately.store(query, asked, OVERHEAD + COPIES * query.bytesize) unless asked.cursor
+          end
         end
 
         # @return [Integer] how many are remembered
-        def size = @mutex.synchronize { (@young.keys | @old.keys).size }
+        def size = @lately.size
 
         # @return [String] without the texts
         def inspect = "#<#{self.class.name}>"
-
-        private
-
-        def remember(query, asked)
-          bytes = OVERHEAD + COPIES * query.bytesize
-          return if bytes > @max_bytes_of_generation
-          @mutex.synchronize do
-            if @bytes + bytes > @max_bytes_of_generation
-              @old = @young
-              @young = {}
-              @bytes = 0
-            end
-            @bytes += bytes unless @young.key?(query)
-            @young[query] = asked
-          end
-        end
       end
 
       # @return [Array<Array(String, String)>] the parameters that decide, in order

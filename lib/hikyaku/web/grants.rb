@@ -1,12 +1,12 @@
 # frozen_string_literal: true
 
+require_relative "lately"
+
 module Hikyaku
   class Web
     # Decisions that were taken lately, by the values that decided: whoever sends the same ones shares the grant. The
     # values are compared whole; only what was granted is remembered, never a refusal. Whether the token behind it is
     # still good is asked before, each time.
-    #
-    # Bounded in bytes, in two generations like Hub::Topics: a look-up is one or two hash look-ups.
     class Grants
       # What an entry costs beside its texts.
       OVERHEAD = 600
@@ -14,11 +14,7 @@ module Hikyaku
 
       # @param max_bytes [Integer] what the remembered grants may take, estimated
       def initialize(max_bytes: 4_194_304)
-        @max_bytes_of_generation = max_bytes / 2
-        @young = {}
-        @old = {}
-        @bytes = 0
-        @mutex = Mutex.new
+        @lately = Lately.new(max_bytes)
       end
 
       # @param access [Access, nil] the token's verdict, which stands for the token
@@ -27,13 +23,9 @@ module Hikyaku
       # @return [Hub::Grant]
       def fetch(access, parameters)
         key = [access.object_id, parameters]
-        @mutex.synchronize do
-          found = @young[key] || @old[key]
-          return found.last if found && found.first.equal?(access)
-        end
-        grant = yield
-        remember(key, [access, grant])
-        grant
+        found = @lately[key]
+        return found.last if found && found.first.equal?(access)
+        yield.tap { |grant| @lately.store(key, [access, grant], OVERHEAD + parameters.sum { |name, value| name.bytesize + value.bytesize }) }
       end
 
       # Forgets the decisions about a subject.
@@ -41,31 +33,14 @@ module Hikyaku
       # @param subject [String]
       # @return [void]
       def forget(subject)
-        @mutex.synchronize do
-          [@young, @old].each { |grants| grants.delete_if { |_, (_, grant)| grant.subject == subject } }
-        end
+        @lately.forget { |_, grant| grant.subject == subject }
       end
 
       # @return [Integer] how many are remembered
-      def size = @mutex.synchronize { (@young.keys | @old.keys).size }
+      def size = @lately.size
 
       # @return [String] without tokens
       def inspect = "#<#{self.class.name}>"
-
-      private
-
-      def remember(key, entry)
-        bytes = OVERHEAD + key.last.sum { |name, value| name.bytesize + value.bytesize }
-        @mutex.synchronize do
-          if @bytes + bytes > @max_bytes_of_generation
-            @old = @young
-            @young = {}
-            @bytes = 0
-          end
-          @bytes += bytes
-          @young[key] = entry
-        end
-      end
     end
   end
 end
