@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "digits"
+
 module Bench
   # What the page beside Action Cable comes to, in words. Every number, and which way round a sentence goes, is from the figures;
   # what was not measured is not said.
@@ -117,6 +119,6 @@ module Bench
 
     def number(value) = (value >= 100) ? rounded(value) : format("%.3g", value)
 
-    def rounded(value) = value.round.to_s.gsub(/(?<=\d)(?=(\d{3})+\z)/, ",")
+    def rounded(value) = Digits.grouped(value.round)
   end
 end

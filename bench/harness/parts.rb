@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "digits"
 require_relative "markdown"
 require_relative "spread"
 
@@ -23,7 +24,7 @@ module Bench
     end
 
     # @return [String] "at most 1.1"
-    def bound = at_most ? "at most #{grouped(at_most)}" : "at least #{grouped(at_least)}"
+    def bound = at_most ? "at most #{Digits.grouped(at_most)}" : "at least #{Digits.grouped(at_least)}"
 
     # @return [String]
     def measured
@@ -32,9 +33,6 @@ module Bench
     end
 
     private
-
-    # What stands after a point is not grouped.
-    def grouped(number) = number.to_s.sub(/\A\d+/) { |whole| whole.gsub(/(?<=\d)(?=(\d{3})+\z)/, ",") }
 
     def digits
       return 0 if spread.median >= 100

@@ -34,7 +34,7 @@ module Bench
     private
 
     def x_axis
-      xs.map { |x| text(x_at(x), HEIGHT - BOTTOM + 20, thousands(x), anchor: "middle") } <<
+      xs.map { |x| text(x_at(x), HEIGHT - BOTTOM + 20, Digits.grouped(x), anchor: "middle") } <<
         text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - BOTTOM + 40, @x, anchor: "middle")
     end
 

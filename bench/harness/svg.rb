@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "digits"
+
 module Bench
   # What the plots share: documents that stand alone and follow the reader's light or dark mode.
   module Svg
@@ -35,9 +37,7 @@ module Bench
 
     def colour(index) = COLOURS[index % COLOURS.size]
 
-    def short(value) = (value >= 1000) ? thousands(value.round) : format("%.3g", value)
-
-    def thousands(number) = number.to_s.gsub(/(?<=\d)(?=(\d{3})+\z)/, ",")
+    def short(value) = (value >= 1000) ? Digits.grouped(value.round) : format("%.3g", value)
 
     def escape(text) = text.gsub(/[&<>"]/, "&" => "&amp;", "<" => "&lt;", ">" => "&gt;", '"' => "&quot;")
   end
