@@ -171,9 +171,10 @@ class BrokerClientReceivingTest < Minitest::Test
   end
 
   test "a delivery of a connection that broke is stale, and does nothing" do
+    heard = Queue.new
     broker(
       ->(peer) { peer.welcome.then { peer.push(subscription: peer.accept_subscription) }.then { peer.read } },
-      ->(peer) { peer.welcome(session: 2).then { peer.push(subscription: peer.accept_subscription, message: 7, again: true) }.then { serve(peer, @heard = Queue.new) } }
+      ->(peer) { peer.welcome(session: 2).then { peer.push(subscription: peer.accept_subscription, message: 7, again: true) }.then { serve(peer, heard) } }
     )
     receiver = client.receiver("q")
     first = receiver.receive(timeout: 5)
@@ -181,7 +182,7 @@ class BrokerClientReceivingTest < Minitest::Test
     assert_equal [true, false, true], [first.stale?, second.stale?, second.redelivered?]
     assert_equal [false, false, false, false], [first.free, first.release, first.reject("x"), first.touch]
     assert second.free
-    assert_equal [(2 << 36) + 1] * 2, next_of(@heard, :FREE).then { |frame| [frame.first, frame.last] }
+    assert_equal [(2 << 36) + 1] * 2, next_of(heard, :FREE).then { |frame| [frame.first, frame.last] }
   end
 
   test "subscriptions come back with the credit that they have" do
