@@ -32,6 +32,8 @@ module Hikyaku
       "queues" => "Show the broker's queues",
       "dead" => "List, replay or drop dead letters",
       "explain" => "Say where a message is, and why it waits",
+      "fetch" => "Get URLs, many at once, pipelined where servers allow it",
+      "proxy" => "Run a proxy that makes slow, long links feel fast to a browser",
       "version" => "Print the version"
     }.freeze
     # Errors of what was given, not of what was tried.

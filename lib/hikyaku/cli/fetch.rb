@@ -1,0 +1,151 @@
+# frozen_string_literal: true
+
+require "uri"
+require_relative "command"
+
+module Hikyaku
+  module CLI
+    # `hikyaku fetch`
+    class Fetch < Command
+      summary "Get URLs, many at once: pipelined where the servers allow it."
+      usage "hikyaku fetch [OPTION…] URL…"
+      examples(
+        "hikyaku fetch https://example.com/",
+        "hikyaku fetch --times --explain http://example.com/a.png http://example.com/b.png",
+        "hikyaku fetch --into pictures < urls.txt",
+        "hikyaku fetch --head --header 'Accept-Language: ja' https://example.com/"
+      )
+
+      SECONDS = /\A\d{1,6}(?:\.\d{1,6})?\z/
+      MOST_URLS = 100_000
+      private_constant :SECONDS, :MOST_URLS
+
+      private
+
+      def options(parser)
+        @headers = []
+        @settings = {}
+        parser.separator("\n  URL   one or more; without any they are read from the standard input, one a line\n\nWhat:")
+        parser.on("--head", *wrap("Ask for the heads alone, and print them")) { @head = true }
+        value_option(parser, "--header FIELD", "As 'Name: value', to send with each; may be repeated") { |text| @headers << field(text) }
+        value_option(parser, "--timeout SECONDS", "For each, redirects and all") { |text| @settings[:timeouts] = {total: seconds("--timeout", text)} }
+        value_option(parser, "--redirects N", "Follow so many (10)") { |text| @settings[:max_redirects] = count("--redirects", text) }
+        value_option(parser, "--ca-file FILE", "Certificates to trust in place of the system's") { |text| @settings[:ca_file] = text }
+        value_option(parser, "--proxy URL", "http://HOST:PORT; none for none (the variables http_proxy, https_proxy, no_proxy)") { |text| @settings[:proxy] = (text unless text == "none") }
+        output_options(parser)
+      end
+
+      def output_options(parser)
+        parser.separator("\nOutput:")
+        parser.on("--include", *wrap("Print heads before bodies")) { @include = true }
+        value_option(parser, "--into DIR", "Write each body to a file of its own there, named as the URL's last part") { |text| @into = text }
+        parser.on("--times", *wrap("Say of each what came, how much and how fast, in place of printing it")) { @times = true }
+        parser.on("--explain", *wrap("Say of each server at the end whether it was pipelined, and why, on the standard error")) { @explain = true }
+        parser.on("--forget", *wrap("Neither use nor keep what is known of servers ($XDG_CACHE_HOME/hikyaku/origins.json, for a day)")) { @settings[:memory] = nil }
+      end
+
+      # Any number.
+      def positional(arguments) = [arguments]
+
+      def call(urls)
+        urls = stdin.each_line(chomp: true).first(MOST_URLS).map(&:strip).reject(&:empty?) if urls.empty?
+        raise UsageError, "give a URL; see hikyaku fetch --help" if urls.empty?
+        require_relative "../http/client"
+        client = HTTP::Client.new(headers: @headers, **@settings)
+        @failed = 0
+        ask(client, urls)
+        explain(client, urls) if @explain
+        (@failed > 0) ? 1 : 0
+      rescue HTTP::InvalidURL => error
+        raise UsageError, error.message
+      rescue ArgumentError => error
+        raise if error.is_a?(Error)
+        raise UsageError, error.message
+      ensure
+        client&.close
+      end
+
+      # One body is printed as it comes.
+      def ask(client, urls)
+        return stream(client, urls.first) if urls.size == 1 && !@head && !@into && !@times
+        return client.public_send(@head ? :head : :get, *urls) { |outcome| tell(outcome) } if @times || @into
+        outcomes = client.public_send(@head ? :head : :get, urls)
+        outcomes.each { |outcome| tell(outcome) }
+      end
+
+      def stream(client, url)
+        client.open(url) do |answer|
+          heads(answer) if @include
+          answer.each { |piece| stdout.write(piece) }
+          refused(url, answer.status) unless answer.ok?
+        end
+      rescue HTTP::RequestFailed => error
+        failed(error)
+      end
+
+      def tell(outcome)
+        return failed(outcome.error) if outcome.error
+        refused(outcome.url, outcome.status) unless outcome.ok?
+        return stdout.puts(time(outcome)) if @times
+        heads(outcome) if @include || @head
+        @into ? write(outcome) : stdout.write(outcome.body)
+      end
+
+      def time(outcome)
+        way = outcome.cached? ? "cache" : format("%.0f ms", outcome.seconds * 1e3)
+        [outcome.status, "#{outcome.body.bytesize} B", way, CLI.printable(outcome.url)].join("\t")
+      end
+
+      def heads(answer)
+        stdout.puts("#{answer.status} #{answer.url}", *answer.headers.map { |name, value| "#{name}: #{CLI.printable(value)}" }, "")
+      end
+
+      # The last part of a path is what somebody else says: nothing of it leads elsewhere, and no file is written twice.
+      def write(outcome)
+        require "fileutils"
+        FileUtils.mkdir_p(@into)
+        name = URI(outcome.url).path.split("/").last.to_s.gsub(/[^\w.-]/, "_").sub(/\A\.+/, "")
+        name = "index" if name.empty?
+        name = name[-100..] if name.size > 100
+        number = 0
+        begin
+          numbered = number.zero? ? name : name.sub(/(?=\.[^.]*\z|\z)/, "-#{number}")
+          File.open(File.join(@into, numbered), File::WRONLY | File::CREAT | File::EXCL | File::BINARY) { |file| file.write(outcome.body) }
+        rescue Errno::EEXIST
+          number += 1
+          retry
+        end
+      end
+
+      def refused(url, status)
+        @failed += 1
+        stderr.puts("hikyaku: #{CLI.printable(url)}: #{status}")
+      end
+
+      def failed(error)
+        @failed += 1
+        stderr.puts("hikyaku: #{CLI.printable(error.message)}")
+      end
+
+      def explain(client, urls)
+        urls.map { |url| HTTP::Address.parse(url).origin.to_s }.uniq.each { |origin| stderr.puts(CLI.printable(client.explain(origin))) }
+      end
+
+      def field(text)
+        name, value = text.split(":", 2)
+        raise UsageError, "--header: expected 'Name: value', got #{text[0, 40].inspect}" unless value
+        [name.strip, value.strip]
+      end
+
+      def seconds(option, text)
+        raise UsageError, "#{option}: expected seconds, got #{text.inspect}" unless text.match?(SECONDS) && text.to_f > 0
+        text.to_f
+      end
+
+      def count(option, text)
+        raise UsageError, "#{option}: expected a number, got #{text.inspect}" unless text.match?(/\A\d{1,2}\z/)
+        text.to_i
+      end
+    end
+  end
+end

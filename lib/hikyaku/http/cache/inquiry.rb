@@ -1,0 +1,74 @@
+# frozen_string_literal: true
+
+require_relative "directives"
+require_relative "fields"
+
+module Hikyaku
+  module HTTP
+    class Cache
+      # A request, as the cache sees it.
+      #
+      # @api private
+      class Inquiry
+        # With its own of these a request is about something that only its sender knows of.
+        CONDITIONS = %w[if-match if-modified-since if-none-match if-range if-unmodified-since range].freeze
+        # White space that says nothing, and, to be left alone, what is quoted.
+        SPACE = /"(?>(?:[^"\\]|\\.?)*)(?:"|\z)|[ \t]*,[ \t]*|[ \t]+/m
+        private_constant :CONDITIONS, :SPACE
+
+        # @return [Directives]
+        attr_reader :directives
+
+        # @param method [String] in upper case
+        # @param headers [Array<Array(String, String)>] names in lower case
+        def initialize(method, headers)
+          @method = method
+          @headers = headers
+          control = Fields.values(headers, "cache-control")
+          @directives = Directives.parse(control)
+          @no_cache = @directives.include?("no-cache") || (control.empty? && Directives.parse(Fields.values(headers, "pragma")).include?("no-cache"))
+          @conditional = headers.any? { |name, _| CONDITIONS.include?(name) }
+          @selecting = {}
+        end
+
+        # @return [Boolean]
+        def get? = @method == "GET"
+
+        # @return [Boolean]
+        def head? = @method == "HEAD"
+
+        # @return [Boolean] whether what is stored may only be used after the server was asked: RFC 9111, sections 5.2.1.4 and 5.4
+        def no_cache? = @no_cache
+
+        # @return [Boolean] whether it has conditions of its own, or asks for a part
+        def conditional? = @conditional
+
+        # @return [Boolean] whether the cache has nothing to do with it
+        def passes_by? = @conditional || !(get? || head?) || @directives.include?("no-store")
+
+        # RFC 9111, section 4.1: what may be a difference to the server stays one.
+        #
+        # @param name [String] of a field, in lower case
+        # @return [String, nil] its values in one, with as little white space as can be
+        def selecting(name)
+          @selecting.fetch(name) do
+            values = Fields.values(@headers, name)
+            @selecting[name] = values.empty? ? nil : normalized(values.map(&:b).join(",")).freeze
+          end
+        end
+
+        # @return [String] without what may be secret
+        def inspect = "#<#{self.class} #{@method}>"
+
+        private
+
+        def normalized(text)
+          text.gsub(SPACE) do |found|
+            next found if found.start_with?('"')
+            found.include?(",") ? "," : " "
+          end.strip
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,70 @@
+# frozen_string_literal: true
+
+require_relative "directives"
+require_relative "fields"
+
+module Hikyaku
+  module HTTP
+    class Cache
+      # Which requests a stored response is an answer to: what the fields that its Vary names were in the request it came for. RFC 9111, section 4.1.
+      #
+      # Beyond the RFC, what came for a request with Authorization, and is not public, is for requests with the same only: who uses one
+      # client for several users must not have one's answers given to another.
+      #
+      # @api private
+      class Variance
+        MOST_FIELDS = 32
+        MAX_BYTES = 4096
+        NAME = /\A[!#$%&'*+\-.^_`|~0-9A-Za-z]+\z/
+        FIELD_BYTES = 120 # of the objects that hold one
+        private_constant :MOST_FIELDS, :MAX_BYTES, :NAME, :FIELD_BYTES
+
+        class << self
+          # @param headers [Array<Array(String, String)>] of the response
+          # @param inquiry [Inquiry]
+          # @return [Variance, nil] nil for what answers no other request: with "*", what is no name, or more than can be compared
+          def of(headers, inquiry)
+            names = named(headers) or return
+            authorization = inquiry.selecting("authorization")
+            authorization = nil if authorization && Directives.parse(Fields.values(headers, "cache-control")).include?("public")
+            new(names.map { |name| [name, inquiry.selecting(name)] }, authorization)
+          end
+
+          private
+
+          def named(headers)
+            text = Fields.values(headers, "vary").map(&:b).join(",")
+            return if text.bytesize > MAX_BYTES
+            names = text.downcase.split(",").map(&:strip).uniq - [""]
+            names.sort.freeze if names.size <= MOST_FIELDS && names.all? { |name| name != "*" && name.match?(NAME) }
+          end
+        end
+
+        # @param selecting [Array<Array(String, (String, nil))>]
+        # @param authorization [String, nil] whom it is for; nil: everybody
+        def initialize(selecting, authorization)
+          @selecting = selecting.each(&:freeze).freeze
+          @authorization = authorization
+          freeze
+        end
+
+        # @return [Array<String>] the fields, in alphabetical order
+        def names = @selecting.map(&:first)
+
+        # @param inquiry [Inquiry]
+        # @return [Boolean]
+        def matches?(inquiry) = meant_for?(inquiry) && @selecting.all? { |name, value| inquiry.selecting(name) == value }
+
+        # @param inquiry [Inquiry]
+        # @return [Boolean] whether who asks may know of it
+        def meant_for?(inquiry) = @authorization.nil? || inquiry.selecting("authorization") == @authorization
+
+        # @return [Integer]
+        def bytes = @selecting.sum(@authorization.to_s.bytesize) { |name, value| name.bytesize + value.to_s.bytesize + FIELD_BYTES }
+
+        # @return [String] without what may be secret
+        def inspect = "#<#{self.class} #{names.join(" ")}>"
+      end
+    end
+  end
+end

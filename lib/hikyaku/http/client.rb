@@ -1,0 +1,224 @@
+# frozen_string_literal: true
+
+require_relative "cache"
+require_relative "client/batch"
+require_relative "client/driver"
+require_relative "client/memory"
+require_relative "client/request_manager"
+require_relative "client/settings"
+require_relative "request"
+
+module Hikyaku
+  module HTTP
+    # A client of HTTP/1.1 that keeps slow, long links full: it finds out which servers take several requests at once (pipelining), asks them as much as
+    # the link carries, and goes back to one at a time where that goes wrong.
+    #
+    #     client = Hikyaku::HTTP::Client.new
+    #     client.get("https://example.com/").text
+    #     client.get("https://example.com/a.png", "https://example.com/b.png")        # => two outcomes, in this order
+    #     client.get(urls) { |outcome| puts outcome.url, outcome.status }             # each as soon as it is there
+    #     client.open("https://example.com/large") { |stream| stream.each { |piece| file << piece } }
+    #     puts client.explain("https://example.com")                                  # why it is pipelined, or why not
+    #
+    # Any number of threads and fibers may share one. It has no thread of its own: who waits moves everything that is under way. Cookies are kept only
+    # where a jar is given. TLS is verified. HTTP/2 is not spoken: for that there is httpx.
+    #
+    # RFC 9110, RFC 9111 (a private cache in memory) and RFC 9112; requests that may change something are never pipelined, and never sent twice unless
+    # their method allows it.
+    class Client
+      # @param memory [String, Memory, nil] a file that keeps for a day what is known of servers; nil: it is forgotten with the client
+      # @param cache [Boolean, Integer, Cache] whether answers are kept, as far as they allow it; the number of bytes (32 MiB)
+      # @param timeouts [Hash{Symbol => Numeric}] seconds, see {Timeouts#initialize}; and total: for a request with all its redirects
+      # @param max_connections [Integer] to one origin
+      # @param pipelining [Boolean] false has each request wait for the answer before it, on several connections
+      # @param keep_idle [Numeric] seconds that a connection is kept when nothing is under way
+      # @param max_redirects [Integer] that are followed; with 0 they are answers as any other
+      # @param max_body_bytes [Integer] of a body, decoded; streams may be longer
+      # @param user_agent [String, nil] said in the first request of a connection; in a slow uplink each byte counts
+      # @param decode [Boolean] whether gzip, and br and zstd where the gems brotli and zstd-ruby are there, are offered and undone
+      # @param headers [Hash] of every request
+      # @param cookies [#parse, #cookies, nil] an HTTP::CookieJar of the gem http-cookie
+      # @param proxy [Symbol, String, nil] :environment, "http://HOST:PORT", or nil for none
+      # @param ca_file [String, nil] certificates to trust in place of the system's
+      # @param verify [Boolean] false is for tests
+      # @param destinations [#call, nil] takes host, port and addresses before a connection is made, gives those that may be used, or raises
+      # @param attended [Boolean] whether a thread of its own goes on with what was begun by {#fetch} while nobody waits for it
+      # @raise [ArgumentError]
+      def initialize(memory: Memory.default_path, cache: true, headers: {}, attended: false, **options)
+        @attended = attended
+        @settings = Settings.new(cache: cache_of(cache), headers: headers, **options)
+        @memory = memory.is_a?(Memory) ? memory : Memory.new(memory, clock: WALL)
+        begin_anew
+      end
+
+      WALL = -> { Process.clock_gettime(Process::CLOCK_REALTIME) }
+      private_constant :WALL
+
+      # Gets resources.
+      #
+      # @param urls [Array<String, URI, Address>] one or several
+      # @param options [Hash] see {#fetch}
+      # @yieldparam outcome [Response, Failure] each as soon as it is there
+      # @return [Response, Array<Response, Failure>, nil] of one URL its response; of several, or of an Array, the outcomes in their order; nil with a block
+      # @raise [RequestFailed] of one URL, without a block
+      # @raise [InvalidURL, ArgumentError]
+      def get(*urls, **options, &block) = request_all("GET", urls, **options, &block)
+
+      # The same without bodies.
+      #
+      # @return see {#get}
+      def head(*urls, **options, &block) = request_all("HEAD", urls, **options, &block)
+
+      # @param url [String, URI, Address]
+      # @param body [String, #read, nil]
+      # @param options [Hash] see {#fetch}
+      # @return [Response]
+      # @raise [RequestFailed, InvalidURL, ArgumentError]
+      def post(url, body: "", **options) = request("POST", url, body: body, **options)
+
+      # @return see {#post}
+      def put(url, body: "", **options) = request("PUT", url, body: body, **options)
+
+      # @return see {#post}
+      def patch(url, body: "", **options) = request("PATCH", url, body: body, **options)
+
+      # @return see {#post}
+      def delete(url, **options) = request("DELETE", url, **options)
+
+      # @param method [String, Symbol] any but CONNECT
+      # @param url [String, URI, Address]
+      # @param options [Hash] see {#fetch}
+      # @return [Response]
+      # @raise [RequestFailed, InvalidURL, ArgumentError]
+      def request(method, url, **options) = fetch(url, method: method, **options).value
+
+      # Begins a request, and does not wait.
+      #
+      # @param url [String, URI, Address]
+      # @param method [String, Symbol]
+      # @param headers [Hash]
+      # @param body [String, #read, nil]
+      # @param priority [Integer, nil] what is lower is asked for earlier; nil: by the kind of the resource
+      # @param alone [Boolean] whether it wants a connection to itself, as an answer that is long in coming does
+      # @param timeout [Numeric, nil] seconds for all of it, in place of the client's total
+      # @return [Fetch]
+      # @raise [InvalidURL, ArgumentError]
+      def fetch(url, timeout: @settings.total, **request)
+        asked = build(url, **request)
+        driver.synchronize do
+          fetch = Fetch.new(asked.address.url, manager: @manager, driver: driver, total: timeout)
+          @manager.submit(asked, fetch)
+          driver.nudge
+          fetch
+        end
+      end
+
+      # Begins a request whose answer is taken piece by piece.
+      #
+      # @param url [String, URI, Address]
+      # @param timeout [Numeric, nil] see {#fetch}
+      # @param alone [Boolean] false is for what is taken quickly: what is asked for behind it has to wait for it
+      # @param request [Hash] see {#fetch}
+      # @yieldparam stream [Stream] which is closed after the block
+      # @return [Stream, Object] without a block the stream, to be closed; else what the block returns
+      # @raise [RequestFailed, InvalidURL, ArgumentError]
+      def open(url, timeout: @settings.total, alone: true, **request)
+        asked = build(url, alone: alone, **request)
+        stream = driver.synchronize do
+          Stream.new(asked.address.url, manager: @manager, driver: driver, total: timeout).tap do |one|
+            @manager.submit(asked, one)
+            driver.nudge
+          end
+        end
+        return stream unless block_given?
+        begin
+          yield stream
+        ensure
+          stream.close
+        end
+      end
+
+      # Why an origin is pipelined, or why not, and what is known of the way to it.
+      #
+      # @param url [String, URI, Address] of the origin, or of anything there
+      # @return [String] a sentence
+      # @raise [InvalidURL]
+      def explain(url)
+        origin = Address.parse(url).origin
+        driver.synchronize { @manager.server(origin).explain }
+      end
+
+      # @return [Array<String>] the same of every origin that was asked
+      def explanations = driver.synchronize { @manager.servers.map(&:explain) }
+
+      # Ends what is under way, closes all connections and writes the memory. The client can be used on after it.
+      #
+      # @return [void]
+      def close
+        return begin_anew unless @driver.own?
+        @driver.synchronize { @manager.close }
+        @driver.close
+        @memory.save
+        begin_anew
+      end
+
+      # @return [String]
+      def inspect = "#<#{self.class} #{@manager.servers.size} origins>"
+
+      private
+
+      # A child of this process leaves the connections to its parent.
+      def driver
+        begin_anew unless @driver.own?
+        @driver
+      end
+
+      def begin_anew
+        @driver = Driver.new(attended: @attended)
+        @manager = RequestManager.new(@settings, @driver, @memory, clock: WALL)
+      end
+
+      def cache_of(cache)
+        case cache
+        when true then Cache.new
+        when Integer then Cache.new(max_bytes: cache)
+        when false, nil then nil
+        else cache
+        end
+      end
+
+      def build(url, method: "GET", headers: {}, **more)
+        Request.new(method, url, headers: @settings.headers.empty? ? headers : merged(headers), **more)
+      end
+
+      # What is said of a request stands in place of what is said of every one.
+      def merged(headers)
+        said = headers.to_a.map { |name, _| name.to_s.downcase }
+        @settings.headers.reject { |field| said.include?(field.first) } + headers.to_a
+      end
+
+      def request_all(method, urls, timeout: @settings.total, **options, &block)
+        one = urls.size == 1 && !urls.first.is_a?(Array)
+        asked = urls.flatten.map { |url| build(url, method: method, **options) }
+        batch = driver.synchronize { submitted(asked, timeout) }
+        return each_of(batch, &block) if block
+        outcomes = batch.outcomes
+        one ? outcomes.first.value : outcomes
+      end
+
+      def submitted(asked, timeout)
+        asked.each_with_object(Batch.new(driver)) do |request, batch|
+          fetch = Fetch.new(request.address.url, manager: @manager, driver: driver, total: timeout, news: batch.news)
+          @manager.submit(request, fetch)
+          batch << fetch
+        end
+      end
+
+      def each_of(batch, &block)
+        batch.each(&block)
+      ensure
+        batch.cancel
+      end
+    end
+  end
+end

@@ -1,0 +1,182 @@
+# frozen_string_literal: true
+
+require "socket"
+require_relative "../errors"
+
+module Hikyaku
+  module HTTP
+    class Client
+      # Makes a connection without waiting: who calls waits for what it wants, and calls again.
+      #
+      #     resolve ──► connect ──┬─────────────────────────► done
+      #                 (a race)  └──► CONNECT ──► handshake ──► done
+      #
+      # Where a name has several addresses, the next is tried beside the last after a quarter of a second, families in turn, and the first that answers
+      # is taken (RFC 8305). Names are resolved in a thread of their own, as the system's resolver waits.
+      class Dialer
+        STAGGER = 0.25 # seconds
+        MOST_ADDRESSES = 8
+        LOCAL_NAME = /(?:\A|\.)localhost\.?\z/
+        LOOPBACK = %w[127.0.0.1 ::1].freeze
+        NUMERIC = /\A(?:[0-9.]+|[0-9a-f:.]*:[0-9a-f:.]*(?:%\w+)?)\z/i
+        private_constant :STAGGER, :MOST_ADDRESSES, :LOCAL_NAME, :LOOPBACK, :NUMERIC
+
+        # @return [Float, nil] seconds from the first packet of a connection to its answer
+        attr_reader :round_trip
+
+        # @param host [String] a name or an address
+        # @param port [Integer]
+        # @param timeouts [#resolve, #connect] seconds
+        # @param wake [#call] called, from another thread, when the name is resolved
+        # @param check [#call, nil] takes host, port and addresses, and gives those that may be used, or raises
+        def initialize(host, port, timeouts:, wake:, check: nil)
+          @host = host
+          @port = port
+          @timeouts = timeouts
+          @wake = wake
+          @check = check
+          @racing = {}
+          @addresses = @resolution = nil
+          @failures = []
+        end
+
+        # @return [Socket, nil] once there is a connection; it is the caller's
+        attr_reader :socket
+
+        # Goes on as far as it can.
+        #
+        # @param now [Float] seconds of the monotonic clock
+        # @return [Boolean] whether there is a connection
+        # @raise [ConnectFailed, TimedOut]
+        def step(now)
+          @began ||= now
+          return false unless resolved?(now)
+          @connecting ||= now
+          raise timeout(:connect) if now - @connecting > @timeouts.connect
+          look(now)
+          dial(now) if !@socket && due?(now)
+          !@socket.nil?
+        end
+
+        # @return [Array<Socket>] that become writable when there is news
+        def waiting = @socket ? [] : @racing.keys
+
+        # @return [Float] when to call again at the latest
+        def deadline
+          return @began + @timeouts.resolve unless @connecting
+          limit = @connecting + @timeouts.connect
+          (@addresses.any? && @next) ? [@next, limit].min : limit
+        end
+
+        # @return [void]
+        def close
+          @racing.each_key(&:close)
+          @racing.clear
+        end
+
+        private
+
+        def resolved?(now)
+          return true if @addresses
+          @resolution ||= resolve
+          found = @resolution.is_a?(Thread) ? @resolution[:hikyaku_addresses] : @resolution
+          unless found
+            raise timeout(:resolve) if now - @began > @timeouts.resolve
+            return false
+          end
+          raise ConnectFailed, "there is no address for #{@host}: #{found.message}" if found.is_a?(SocketError)
+          raise found if found.is_a?(StandardError)
+          @addresses = in_turn(checked(found))
+          true
+        end
+
+        # Whoever refuses says why: it is the cause of what is raised here.
+        def checked(addresses)
+          @check ? @check.call(@host, @port, addresses) : addresses
+        rescue Error => error
+          raise ConnectFailed, error.message
+        end
+
+        def resolve
+          return LOOPBACK if @host.match?(LOCAL_NAME)
+          return [@host] if @host.match?(NUMERIC)
+          host, wake = @host, @wake
+          Thread.new do
+            found = begin
+              Addrinfo.getaddrinfo(host, nil, nil, :STREAM).map(&:ip_address).uniq
+            rescue => error
+              error
+            end
+            Thread.current[:hikyaku_addresses] = found
+            wake.call
+          end
+        end
+
+        # The families in turn, as the resolver ordered them.
+        def in_turn(addresses)
+          six, four = addresses.first(MOST_ADDRESSES).partition { |address| address.include?(":") }
+          first, second = addresses.first.to_s.include?(":") ? [six, four] : [four, six]
+          longest = [first.size, second.size].max
+          Array.new(longest) { |i| [first[i], second[i]] }.flatten.compact
+        end
+
+        def due?(now) = @racing.empty? || (@next && now >= @next)
+
+        def dial(now)
+          while (address = @addresses.shift)
+            @next = now + STAGGER
+            return if attempt(address, now)
+          end
+          @next = nil
+          raise ConnectFailed, refusal if @racing.empty?
+        end
+
+        # @return [Boolean] whether it is under way, or done
+        def attempt(address, now)
+          info = Addrinfo.tcp(address, @port)
+          socket = Socket.new(info.afamily, :STREAM, 0)
+          socket.setsockopt(:TCP, :NODELAY, 1)
+          if socket.connect_nonblock(info.to_sockaddr, exception: false) == :wait_writable
+            @racing[socket] = [info, now]
+          else
+            win(socket, now, now)
+          end
+          true
+        rescue SystemCallError, SocketError => error
+          socket&.close
+          @failures << "#{address}: #{error.message[/\A[^-(]+/].strip}"
+          false
+        end
+
+        def look(now)
+          @racing.keys.each do |socket|
+            info, began = @racing[socket]
+            socket.connect_nonblock(info.to_sockaddr, exception: false) == :wait_writable or return win(socket, began, now)
+          rescue Errno::EALREADY
+            next # it is still on its way
+          rescue Errno::EISCONN
+            return win(socket, began, now)
+          rescue SystemCallError => error
+            @racing.delete(socket)
+            socket.close
+            @failures << "#{info.ip_address}: #{error.message[/\A[^-(]+/].strip}"
+          end
+        end
+
+        def win(socket, began, now)
+          @racing.delete(socket)
+          close
+          @round_trip = now - began
+          @socket = socket
+        end
+
+        def refusal = "no connection to #{@host}, port #{@port}: #{@failures.uniq.join("; ")}"
+
+        def timeout(phase)
+          what = (phase == :resolve) ? "no address for #{@host} within #{@timeouts.resolve} s" : "no connection to #{@host}, port #{@port}, within #{@timeouts.connect} s"
+          TimedOut.new(what, phase: phase)
+        end
+      end
+    end
+  end
+end

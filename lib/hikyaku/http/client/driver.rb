@@ -1,0 +1,153 @@
+# frozen_string_literal: true
+
+module Hikyaku
+  module HTTP
+    class Client
+      # Moves everything that is under way, in the threads of those who wait for it: there is none of its own. The first that waits drives for all; when it
+      # has what it waits for, another goes on. Under a fiber scheduler a thread drives, so that the fibers' own does not stand still.
+      class Driver
+        # Waits for all that is under way, so that it goes on though nobody waits for it.
+        Everything = Struct.new(:servers, :news) do
+          def satisfied? = servers.all?(&:idle?)
+
+          def deadline = nil
+
+          def expire = nil
+        end
+
+        # So long at most without looking at everything.
+        LONGEST = 60.0 # seconds
+        private_constant :LONGEST, :Everything
+
+        # @param attended [Boolean] whether a thread of its own drives when nobody else does
+        # @param clock [#call] seconds of the monotonic clock
+        def initialize(attended: false, clock: -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) })
+          @clock = clock
+          @lock = Mutex.new
+          @servers = []
+          @waiting = []
+          @driving = @asleep = false
+          @pid = Process.pid
+          @reader, @writer = IO.pipe
+          @work = Queue.new if attended
+          @attendant = nil
+        end
+
+        # @return [Float] seconds of the monotonic clock
+        def now = @clock.call
+
+        # @return [Array<ServerManager>] whose connections it moves
+        attr_reader :servers
+
+        # Nothing moves while the block runs.
+        #
+        # @return what the block returns
+        def synchronize(&block) = @lock.owned? ? yield : @lock.synchronize(&block)
+
+        # Whoever drives looks again. Any thread may call it.
+        #
+        # @return [void]
+        def wake
+          @writer.write_nonblock(".", exception: false)
+        rescue IOError, SystemCallError
+          nil
+        end
+
+        # Has what is new begin at once, if nobody drives.
+        #
+        # @return [void]
+        def nudge
+          attend if @work
+          return wake if @asleep
+          @servers.each { |server| server.tend(now) } unless @driving
+        end
+
+        # Until the fetch has what is waited for.
+        #
+        # @param fetch [Fetch]
+        # @return [void]
+        def wait(fetch)
+          return if fetch.satisfied?
+          return Thread.new { drive(fetch) }.join if Fiber.current_scheduler
+          drive(fetch)
+        end
+
+        # @return [void]
+        def close = @attendant&.kill
+
+        # @return [Boolean] whether this is the process that made it
+        def own? = @pid == Process.pid
+
+        private
+
+        def attend
+          @attendant ||= Thread.new do
+            while @work.pop
+              @work.clear
+              drive(Everything.new(@servers, ConditionVariable.new))
+            end
+          end
+          @work << true if @work.empty?
+        end
+
+        def drive(fetch)
+          synchronize do
+            @waiting << fetch
+            until fetch.satisfied?
+              @driving ? wait_for_driver(fetch) : turn(fetch)
+            end
+          ensure
+            @waiting.delete_at(@waiting.index(fetch))
+            @waiting.first.news.broadcast if !@driving && @waiting.any?
+          end
+        end
+
+        # Who drives may be asleep, and does not know of what is new.
+        def wait_for_driver(fetch)
+          wake if @asleep
+          fetch.news.wait(@lock)
+        end
+
+        # @param wanted [Fetch] until it is satisfied nobody else drives
+        def turn(wanted)
+          @driving = true
+          moment = now
+          @waiting.each { |fetch| fetch.expire if fetch.deadline && fetch.deadline <= moment }
+          @servers.each { |server| server.tend(moment) }
+          return if wanted.satisfied?
+          ready = sleep_until(deadline(moment), moment)
+          moment = now
+          @servers.each { |server| server.step(moment, ready) }
+        ensure
+          @driving = false
+        end
+
+        def deadline(moment)
+          [moment + LONGEST, *@waiting.filter_map(&:deadline), *@servers.filter_map(&:deadline)].min
+        end
+
+        # @return [Hash{IO => true}] what can be read or written
+        def sleep_until(deadline, moment)
+          connections = @servers.flat_map(&:connections)
+          pending = connections.select { |connection| connection.open? && connection.pending? }
+          timeout = pending.any? ? 0 : [deadline - moment, 0].max
+          reading, writing = connections.flat_map(&:reading), connections.flat_map(&:writing)
+          ready = unlocked { IO.select([@reader, *reading], writing, nil, timeout) } || []
+          @reader.read_nonblock(64, exception: false) if ready.first&.include?(@reader)
+          ready.flatten.to_h { |io| [io, true] }
+        rescue IOError, Errno::EBADF # closed by another thread meanwhile
+          {}
+        end
+
+        def unlocked
+          @asleep = true
+          @lock.unlock
+          yield
+        ensure
+          @lock.lock
+          @asleep = false
+        end
+      end
+    end
+  end
+end

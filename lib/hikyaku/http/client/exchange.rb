@@ -1,0 +1,98 @@
+# frozen_string_literal: true
+
+module Hikyaku
+  module HTTP
+    class Client
+      # One request on its way, until its answer is whole: what is repeated when a connection breaks off.
+      #
+      # Its listener is told `answered(response)`, then `came(bytes)` as often as needed, then `finished(seconds)`; or `failed(error)`. When
+      # the answer has to be fetched anew after it began, it is asked `restart`, and says whether that can be.
+      class Exchange
+        # RFC 9110, section 9.2.2: a repetition that fails is not repeated.
+        MOST_ATTEMPTS = 2
+        # Bytes of an answer that says that nothing has changed.
+        UNCHANGED_BYTES = 300.0
+        VALIDATORS = %w[if-none-match if-modified-since].freeze
+        private_constant :MOST_ATTEMPTS, :UNCHANGED_BYTES, :VALIDATORS
+
+        # @return [Request]
+        attr_reader :request
+        # @return [#answered, #came, #finished, #failed, #restart]
+        attr_reader :listener
+        # @return [Integer] in what order it was asked for
+        attr_reader :number
+        # @return [Float, nil] seconds of the monotonic clock, when it was last written
+        attr_accessor :sent_at
+        # @return [Float, nil] the same, when its answer began to come
+        attr_accessor :begun_at
+
+        # @return [Symbol, nil] what it was taken for when it did not come: see {Verdict#forgive}
+        attr_accessor :suspected
+
+        # @param request [Request]
+        # @param listener [Object]
+        # @param number [Integer]
+        def initialize(request, listener, number:)
+          @request = request
+          @listener = listener
+          @number = number
+          @attempts = 0
+          @forgiven = false
+          @sent_at = @begun_at = nil
+          @canceled = @solitary = false
+        end
+
+        # @return [Boolean] whether it asks only for what has changed
+        def conditional? = VALIDATORS.any? { |name| @request[name] }
+
+        # @param mean [Float] bytes of an answer
+        # @return [Float] bytes that its answer will have, about
+        def expected_bytes(mean) = conditional? ? UNCHANGED_BYTES : mean
+
+        # @return [Boolean] whether others may be under way on its connection
+        def pipelined? = !@solitary && @request.pipelined?
+
+        # From now on it goes by itself: there was doubt about the answer that it had.
+        #
+        # @return [void]
+        def solitary! = @solitary = true
+
+        # @return [Boolean] whether it wants a connection that was not used before
+        def solitary? = @solitary
+
+        # Nobody wants the answer any more.
+        #
+        # @return [void]
+        def cancel! = @canceled = true
+
+        # @return [Boolean]
+        def canceled? = @canceled
+
+        # It is written, and counts as an attempt unless it turns out that the server never looked at it.
+        #
+        # @return [void]
+        def sent!(now)
+          @sent_at = now
+          @begun_at = nil
+        end
+
+        # The connection broke off when it was this one's turn.
+        #
+        # @param stale [Boolean] whether the connection had been idle, and gave no byte: the server may have closed it before it heard of this
+        # @return [Boolean] whether it may be sent again
+        def again?(stale: false)
+          return false unless @request.idempotent?
+          if stale && !@forgiven
+            @forgiven = true
+          else
+            @attempts += 1
+          end
+          @attempts < MOST_ATTEMPTS && (@begun_at.nil? || @listener.restart)
+        end
+
+        # @return [String]
+        def inspect = "#<#{self.class} #{@number} #{@request.inspect}>"
+      end
+    end
+  end
+end

@@ -1,0 +1,88 @@
+# frozen_string_literal: true
+
+require_relative "../errors"
+require_relative "../failure"
+
+module Hikyaku
+  module HTTP
+    class Client
+      # An answer that was asked for and is on its way. Made by {Client#fetch}; any thread may wait for it.
+      #
+      #     first, second = client.fetch("http://example.com/a"), client.fetch("http://example.com/b")
+      #     first.value.body
+      class Fetch
+        # @return [String] what was asked for
+        attr_reader :url
+        # @return [Float, nil] seconds of the monotonic clock, when it has taken too long
+        # @api private
+        attr_reader :deadline
+        # @return [ConditionVariable]
+        # @api private
+        attr_reader :news
+
+        # @api private
+        def initialize(url, manager:, driver:, total: nil, news: ConditionVariable.new)
+          @url = url
+          @manager = manager
+          @driver = driver
+          @total = total
+          @deadline = total && driver.now + total
+          @news = news
+          @outcome = nil
+        end
+
+        # Waits.
+        #
+        # @return [Response]
+        # @raise [RequestFailed]
+        def value = outcome.value
+
+        # Waits.
+        #
+        # @return [Response, Failure]
+        def outcome
+          @driver.wait(self)
+          @outcome
+        end
+
+        # @return [Boolean] whether there is an outcome, so that {#value} does not wait
+        def done? = !@outcome.nil?
+
+        # It is not wanted any more: its value raises {Canceled}, unless it is there already.
+        #
+        # @return [void]
+        def cancel
+          @driver.synchronize { give_up(Canceled.new("#{@url} was asked for no longer", url: @url)) }
+        end
+
+        # @api private
+        # @return [Boolean] whether what waits for it can go on
+        def satisfied? = done?
+
+        # @api private
+        def complete(response)
+          return if done?
+          @outcome = response
+          @news.broadcast
+        end
+
+        # @api private
+        def fail(error) = complete(Failure.new(error, @url))
+
+        # @api private
+        def expire = give_up(TimedOut.new("#{@url} took longer than #{@total} s", phase: :total, url: @url))
+
+        # @return [String]
+        def inspect = "#<#{self.class} #{@url} #{done? ? @outcome.status || "failed" : "under way"}>"
+
+        private
+
+        def give_up(error)
+          return if done?
+          @manager.leave(self)
+          fail(error)
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,123 @@
+# frozen_string_literal: true
+
+module Hikyaku
+  module HTTP
+    class Client
+      # What is known of the way to one origin: how long a round trip takes, how fast bytes come, how large answers are. From these follows how
+      # much may be under way.
+      #
+      # As much as fills the way there and back must be under way, or the line stands idle: the rate times the round trip (the bandwidth-delay
+      # product). Somewhat more keeps it full when answers come in bursts. Much more only makes requests queue before the acknowledgements
+      # of what comes, in a slow uplink, and makes later, more urgent requests wait.
+      #
+      # The rate is the highest that was seen in the last rounds. While too little is under way to fill the line, it is what is under way a
+      # round trip, so that what may be under way grows by HEADROOM with each, until the line is full.
+      class Link
+        HEADROOM = 1.6
+        # The same until the rate stops growing: somewhat more than servers grow what they send.
+        HEADROOM_AT_FIRST = 2.5
+        GROWTH = 1.25 # less is none
+        STEADY = 2 # samples without growth
+        FIRST_ANSWER = 1_500 # bytes
+        # What a server sends at once on a connection that is new: RFC 6928.
+        INITIAL_BURST = 14_600 # bytes
+        MOST_CONNECTIONS = 6
+        FEWEST = 2 # requests
+        SAMPLES = 12
+        # Shorter stretches say more about the machine than about the line.
+        SHORTEST_SAMPLE = 0.02 # seconds
+        WEIGHT = 0.2 # of the newest answer in the mean
+        # The steps in which connections are worth their cost when only the round trip is known, seconds.
+        LONG_WAY = 0.1
+        private_constant :HEADROOM, :HEADROOM_AT_FIRST, :GROWTH, :STEADY, :FIRST_ANSWER, :INITIAL_BURST, :FEWEST, :SAMPLES, :SHORTEST_SAMPLE, :WEIGHT, :LONG_WAY
+
+        # @return [Float, nil] seconds of a round trip, at best
+        attr_reader :round_trip
+        # @return [Float, nil] bytes a second that came, at best
+        attr_reader :rate
+        # @return [Float] bytes of an answer, in the mean, head and all
+        attr_reader :answer_bytes
+
+        # @param record [Hash, nil] what {#record} gave once
+        def initialize(record = nil)
+          @answer_bytes = FIRST_ANSWER.to_f
+          @rates = []
+          @total = @steady = 0
+          recall(record) if record
+        end
+
+        # A connection came about.
+        #
+        # @param seconds [Float] from the first packet to the answer
+        def connected(seconds)
+          seconds = [seconds, 1e-5].max
+          @round_trip = seconds if @round_trip.nil? || seconds < @round_trip || @recalled
+          @recalled = false
+        end
+
+        # Bytes came, while more was under way.
+        #
+        # @param bytes [Integer]
+        # @param now [Float] seconds of the monotonic clock
+        # @param limited [Boolean] whether more could have been under way, had there been more to ask for
+        def received(bytes, now, limited: false)
+          @total += bytes
+          @sample ||= [now, @total]
+          began, before = @sample
+          lasted = now - began
+          return if lasted < [@round_trip || 0, SHORTEST_SAMPLE].max
+          rate = (@total - before) / lasted
+          take(rate) unless limited && @rate && rate < @rate
+          @sample = [now, @total]
+        end
+
+        # Nothing is under way any more: what comes next says nothing of the rate before its first bytes.
+        def idle = @sample = nil
+
+        # An answer is whole.
+        #
+        # @param bytes [Integer] of its head and body
+        def answered(bytes)
+          @answer_bytes += (bytes - @answer_bytes) * WEIGHT
+        end
+
+        # @return [Float] bytes of answers that may be under way, over all connections
+        def window
+          return INITIAL_BURST.to_f * connections unless @rate && @round_trip
+          headroom = (@steady < STEADY) ? HEADROOM_AT_FIRST : HEADROOM
+          [headroom * @rate * @round_trip + @answer_bytes, FEWEST * @answer_bytes].max
+        end
+
+        # @return [Integer] connections that are worth opening: a new one gives no more than INITIAL_BURST in its first round trip
+        def connections
+          return 1 unless @round_trip
+          needed = @rate ? @rate * @round_trip / INITIAL_BURST : @round_trip / LONG_WAY
+          needed.ceil.clamp(1, MOST_CONNECTIONS)
+        end
+
+        # @return [Hash] of JSON's values
+        def record = {"round_trip" => @round_trip&.round(6), "rate" => @rate&.round, "answer" => @answer_bytes.round}.compact
+
+        private
+
+        def take(rate)
+          @steady = (@rate && rate < @rate * GROWTH) ? @steady + 1 : 0
+          @rates << rate
+          @rates.shift if @rates.size > SAMPLES
+          @rate = @rates.max
+        end
+
+        # Times of another day, or network, are a beginning: the first measured takes their place.
+        def recall(record)
+          trip, rate, answer = record.values_at("round_trip", "rate", "answer")
+          @round_trip = Float(trip).clamp(1e-5, 60.0) if trip
+          @rates << Float(rate).clamp(100.0, 1e11) if rate
+          @rate = @rates.last
+          @steady = STEADY if @rate
+          @answer_bytes = Float(answer).clamp(64.0, 1e9) if answer
+          @recalled = true
+        end
+      end
+    end
+  end
+end

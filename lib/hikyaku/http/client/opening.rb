@@ -1,0 +1,107 @@
+# frozen_string_literal: true
+
+require "openssl"
+require_relative "dialer"
+require_relative "tunnel"
+
+module Hikyaku
+  module HTTP
+    class Client
+      # A connection that comes about: dialed, through a proxy where there is one, with TLS where the origin has that.
+      class Opening
+        NUMERIC = /\A(?:[0-9.]+\z|\[)/
+        private_constant :NUMERIC
+
+        # @return [Float, nil] seconds of a round trip, as dialing showed it
+        def round_trip = @dialer.round_trip
+
+        # @param route [Route]
+        # @param settings [Settings]
+        # @param wake [#call] see {Dialer#initialize}
+        def initialize(route, settings, wake:)
+          @route = route
+          @settings = settings
+          @dialer = Dialer.new(route.host, route.port, timeouts: settings.timeouts, wake: wake, check: settings.destinations)
+          @phase = :dial
+          @wants = nil
+        end
+
+        # Goes on as far as it can.
+        #
+        # @param now [Float] seconds of the monotonic clock
+        # @return [Socket, OpenSSL::SSL::SSLSocket, nil] the connection, once there is one
+        # @raise [ConnectFailed, TimedOut]
+        def step(now)
+          dial(now) or return if @phase == :dial
+          raise timeout if now > @limit
+          tunnel or return if @phase == :tunnel
+          handshake or return if @phase == :handshake
+          @io
+        end
+
+        # @return [Array<IO>] that it waits for to become readable
+        def reading = (@wants == :readable) ? [@io] : []
+
+        # @return [Array<IO>] the same of writable
+        def writing
+          return @dialer.waiting if @phase == :dial
+          (@wants == :writable) ? [@io] : []
+        end
+
+        # @return [Float] seconds of the monotonic clock, when to call step again at the latest
+        def deadline = (@phase == :dial) ? @dialer.deadline : @limit
+
+        # @return [void]
+        def close
+          @dialer.close
+          @io&.close
+        rescue SystemCallError, OpenSSL::SSL::SSLError
+          nil
+        end
+
+        private
+
+        def dial(now)
+          return unless @dialer.step(now)
+          @io = @dialer.socket
+          @limit = now + @settings.timeouts.handshake
+          @tunnel = Tunnel.new(@io, @route) if @route.tunnel?
+          @phase = @tunnel ? :tunnel : ready_for_handshake
+        end
+
+        def tunnel
+          return if (@wants = @tunnel.step)
+          @phase = ready_for_handshake
+        end
+
+        def ready_for_handshake
+          return :done unless @route.origin.tls?
+          plain = @io
+          @io = OpenSSL::SSL::SSLSocket.new(plain, @settings.tls_context)
+          @io.sync_close = true
+          @io.hostname = @route.origin.host unless @route.origin.host.match?(NUMERIC)
+          :handshake
+        end
+
+        def handshake
+          case @io.connect_nonblock(exception: false)
+          when :wait_readable then @wants = :readable
+          when :wait_writable then @wants = :writable
+          else
+            @wants = nil
+            @io.post_connection_check(@route.origin.hostname)
+            return @phase = :done
+          end
+          nil
+        rescue OpenSSL::SSL::SSLError, SystemCallError => error
+          raise ConnectFailed, "no agreement about TLS with #{@route.origin}: #{error.message}"
+        end
+
+        def timeout
+          what = (@phase == :tunnel) ? "the proxy #{@route.host}, port #{@route.port}, did not answer" : "#{@route.origin} did not finish the handshake of TLS"
+          TimedOut.new("#{what} within #{@settings.timeouts.handshake} s", phase: :handshake)
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,193 @@
+# frozen_string_literal: true
+
+require_relative "../parser"
+require_relative "association"
+
+module Hikyaku
+  module HTTP
+    class Client
+      # The requests that were written to one connection and not answered yet, and the answers that come for them: bytes in, calls out, no sockets.
+      #
+      # RFC 9112, section 9.3.2: answers come in the order of the requests. One that is not final (1xx) does not count.
+      class Pipeline
+        # An answer that does not seem to belong to its request, or to any.
+        class Doubtful < StandardError
+          # @return [Boolean] whether it came when nothing was asked
+          attr_reader :surplus
+          alias_method :surplus?, :surplus
+
+          # @param message [String]
+          # @param surplus [Boolean]
+          def initialize(message, surplus: false)
+            @surplus = surplus
+            super(message)
+          end
+        end
+
+        # A request that came behind others is refused as servers refuse what they cannot read: it may be because of that.
+        class Balked < StandardError
+        end
+
+        # Nobody wants the rest of an answer, and it is long.
+        class Unwanted < StandardError
+        end
+
+        # Statuses of servers that could not read a request, or would not wait for it.
+        BALKS = [400, 408, 501, 505].freeze
+        MOST_INTERIM = 16 # answers that are none, before one that is
+        REMEMBERED = 64 # exchanges, to tell mixed up answers by
+        START_LINE_BYTES = 19 # with the empty line
+        FIELD_BYTES = 4 # beside name and value
+        WORTH_READING = 65_536 # bytes of an answer that nobody wants any more
+        private_constant :WORTH_READING, :MOST_INTERIM, :REMEMBERED, :START_LINE_BYTES, :FIELD_BYTES
+
+        # @return [Array<Exchange>] oldest first
+        attr_reader :unanswered
+        # @return [Integer] of answers that were whole
+        attr_reader :answered
+
+        # @param tags [#etag, nil] see {Association.doubt}
+        # @param limits [Hash] see {Parser#initialize}
+        def initialize(tags: nil, **limits)
+          @parser = Parser.new(:response, **limits)
+          @tags = tags
+          @unanswered = []
+          @batch = []
+          @answered = @answered_of_batch = @interim = @bytes = 0
+          @response = nil
+          @last = @over = false
+        end
+
+        # @param exchange [Exchange] that was written
+        # @return [void]
+        def push(exchange)
+          if @unanswered.empty?
+            @batch.clear
+            @answered_of_batch = 0
+          end
+          @batch << exchange if @batch.size < REMEMBERED
+          @unanswered << exchange
+        end
+
+        # @return [Parser::Response, nil] the answer that is coming
+        attr_reader :response
+
+        # @return [Boolean] whether an answer has begun
+        def begun? = !@response.nil? || !@parser.idle?
+
+        # @return [Boolean] whether nothing more may be asked here
+        def last? = @last
+
+        # @return [Boolean] whether no answer comes any more
+        def over? = @over || (@last && @unanswered.empty?)
+
+        # @return [Boolean] whether some of what was asked together was answered, and some not
+        def midway? = @unanswered.any? && @answered_of_batch.positive?
+
+        # @return [Integer] how many were asked since the connection was last idle
+        def batch_size = @batch.size
+
+        # @param bytes [String]
+        # @yieldparam event [Symbol] :head, :end
+        # @yieldparam exchange [Exchange]
+        # @yieldparam response [Parser::Response]
+        # @yieldparam size [Integer] bytes of the answer, about, at :end
+        # @return [void]
+        # @raise [Doubtful, Parser::Malformed] the connection is of no more use
+        def receive(bytes, now, &block)
+          check_wanted
+          @parser << bytes
+          drain(now, &block)
+        end
+
+        # Nothing more comes.
+        #
+        # @yield as {#receive}
+        # @return [void]
+        # @raise [Parser::Malformed] in the middle of an answer
+        def close(now, &block)
+          @parser.close
+          drain(now, &block)
+        end
+
+        # @return [Array<Exchange>] what was not answered, which is forgotten here
+        def give_up
+          @unanswered.tap { @unanswered = [] }
+        end
+
+        # All but the one whose turn it is.
+        #
+        # @return [Array<Exchange>] which are forgotten here
+        def give_up_tail
+          @last = true
+          @unanswered.slice!(1..) || []
+        end
+
+        private
+
+        def check_wanted
+          raise Doubtful.new("something came when nothing was asked", surplus: true) if @unanswered.empty?
+        end
+
+        def drain(now, &block)
+          loop do
+            @parser.request_method = @unanswered.first.request.method if !@response && @unanswered.any?
+            part = @parser.next or return
+            case part
+            when String then came(part)
+            when :end then ended(now, &block)
+            else began(part, now, &block)
+            end
+            return if @over
+            next unless @unanswered.empty?
+            check_wanted unless @last || @parser.idle?
+            return
+          end
+        end
+
+        def began(response, now)
+          exchange = @unanswered.first
+          return interim(response) if response.interim?
+          raise Doubtful, "it switches protocols, and nobody asked for that" if response.status == 101
+          doubt = Association.doubt(exchange, response, @batch, tags: @tags)
+          raise Doubtful, doubt if doubt
+          raise Balked if BALKS.include?(response.status) && exchange.pipelined? && @answered.positive? && @batch.size > 1
+          @response = response
+          @bytes = response.headers.sum(START_LINE_BYTES) { |name, value| name.bytesize + value.bytesize + FIELD_BYTES }
+          exchange.begun_at ||= now
+          yield :head, exchange, response, 0
+          exchange.listener.answered(response)
+        end
+
+        def came(piece)
+          @bytes += piece.bytesize
+          exchange = @unanswered.first
+          exchange.listener.came(piece)
+          raise Unwanted if exchange.canceled? && long_yet?
+        end
+
+        # Less is sooner read than a connection opened.
+        def long_yet? = @response.content_length.nil? || @response.content_length - @bytes > WORTH_READING
+
+        # Its end comes next.
+        def interim(response)
+          @interim += 1
+          raise Doubtful, "there are more than #{MOST_INTERIM} interim answers to one request" if @interim > MOST_INTERIM
+        end
+
+        def ended(now)
+          return unless @response # an interim one
+          response, exchange = @response, @unanswered.shift
+          @response = nil
+          @interim = 0
+          @answered += 1
+          @answered_of_batch += 1
+          # RFC 9112, section 9.6: what was asked after it was not looked at, and what comes after it is no answer.
+          @last = @over = true unless response.keep_alive?
+          exchange.listener.finished(now - exchange.sent_at)
+          yield :end, exchange, response, @bytes
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,191 @@
+# frozen_string_literal: true
+
+require_relative "../content_coding"
+require_relative "../response"
+require_relative "exchange"
+
+module Hikyaku
+  module HTTP
+    class Client
+      # One resource that is being fetched, and all who want it: two who ask for the same share one fetch. It takes the answer, undoes its codings, and
+      # says what follows from it: a redirect, a body that the cache has, a response.
+      class ResourceManager
+        REDIRECTS = [301, 302, 303, 307, 308].freeze
+        OF_THE_CODING = %w[content-encoding content-length].freeze
+        MOST_COPIED = 1_048_576 # bytes of a stream that the cache is given
+        private_constant :REDIRECTS, :OF_THE_CODING, :MOST_COPIED
+
+        # @return [Request] what is asked for now: after redirects another than at first
+        attr_reader :request
+        # @return [Array] see {Request#key}, of what was asked for at first
+        attr_reader :key
+        # @return [Array<Fetch>]
+        attr_reader :audience
+        # @return [Integer] redirects that were followed
+        attr_reader :redirects
+        # @return [Cache::Stored, nil] what the server was asked about
+        attr_accessor :stored
+        # @return [Cache::Stored, nil] what is better than nothing
+        attr_accessor :fallback
+        # @return [Exchange, nil]
+        attr_accessor :exchange
+        # @return [Float] seconds of the wall clock, when it was asked for
+        attr_accessor :requested_at
+
+        # @param request [Request]
+        # @param manager [RequestManager]
+        # @param settings [Settings]
+        def initialize(request, manager, settings)
+          @request = request
+          @key = request.key
+          @manager = manager
+          @settings = settings
+          @audience = []
+          @redirects = 0
+          @given = @copied = false
+          @stored = @fallback = @exchange = nil
+          clear
+        end
+
+        # @return [Boolean] whether a stream has got something of it
+        def given? = @given
+
+        # @return [Boolean] whether the whole body is there, for the cache
+        def whole? = !@given || @copied
+
+        # @return [void]
+        def join(fetch) = @audience << fetch
+
+        # @return [Boolean] whether nobody wants it any more
+        def leave(fetch)
+          @audience.delete(fetch)
+          @audience.empty?
+        end
+
+        # @param request [Request] where a redirect leads to
+        # @return [void]
+        def move(request)
+          @request = request
+          @redirects += 1
+          @stored = @fallback = nil
+          clear
+        end
+
+        # What the exchange tells.
+
+        # @param response [Parser::Response]
+        # @return [void]
+        def answered(response)
+          @status = response.status
+          @headers = response.headers.map { |name, value| [name.downcase, value] }.freeze
+          @decoder = decoder(response)
+          give_head if stream && !elsewhere? && !kept?
+          refuse_length(response.content_length)
+        rescue ContentCoding::Unsupported => error
+          broken(BadResponse.new("the answer to #{url} cannot be decoded: #{error.message}", url: url))
+        end
+
+        # @param bytes [String]
+        # @return [void]
+        def came(bytes)
+          return if @error
+          bytes = @decoder << bytes if @decoder
+          return pass_on(bytes) if @given
+          @body << bytes
+          refuse_length(@body.bytesize)
+        rescue ContentCoding::TooLarge
+          too_large
+        rescue ContentCoding::Corrupt => error
+          broken(BadResponse.new("the answer to #{url} cannot be decoded: #{error.message}", url: url))
+        end
+
+        # @param seconds [Float]
+        # @return [void]
+        def finished(seconds)
+          came_last
+          return @manager.failed(self, @error) if @error
+          @manager.answered(self, status: @status, headers: @headers, body: @body, seconds: seconds)
+        end
+
+        # @param error [RequestFailed]
+        # @return [void]
+        def failed(error) = @manager.failed(self, error)
+
+        # @return [Boolean] whether the answer may come once more, from its beginning
+        def restart
+          clear unless @given
+          !@given
+        end
+
+        # @return [Boolean] whether what came leads elsewhere
+        def elsewhere? = @settings.max_redirects.positive? && REDIRECTS.include?(@status) && @headers.assoc("location")
+
+        # @return [Boolean] whether the answer is what the cache has, or may be
+        def kept? = (@status == 304 && !@stored.nil?) || (@status >= 500 && !@fallback.nil?)
+
+        # @return [Stream, nil]
+        def stream = @audience.first.is_a?(Stream) ? @audience.first : nil
+
+        # What brings the pieces, for a stream that cannot take more.
+        def pause = @manager.connection_of(self)&.pause
+
+        # @return [void]
+        def resume = @manager.resume(self)
+
+        private
+
+        def url = @request.address.url
+
+        def clear
+          @body = String.new(encoding: Encoding::BINARY)
+          @status = @headers = @decoder = @error = nil
+        end
+
+        def decoder(response)
+          return if @settings.codings.nil? || @request["accept-encoding"] || @request.method == "HEAD" || response.framing == :none
+          codings = response.values("content-encoding").flat_map { |value| value.split(",") }.map { |coding| coding.strip.downcase }.reject(&:empty?)
+          ContentCoding.decoder(codings, max_bytes: stream ? nil : @settings.max_body_bytes) if codings.any?
+        end
+
+        # A stream's pieces are kept as well, for the cache, as long as there are few of them.
+        def pass_on(bytes)
+          stream&.push(bytes)
+          return unless @copied
+          @copied = @settings.cache && @body.bytesize + bytes.bytesize <= MOST_COPIED
+          @copied ? @body << bytes : @body.clear
+        end
+
+        # What was encoded is not any more.
+        def give_head
+          @given = @copied = true
+          headers = @decoder ? @headers.reject { |field| OF_THE_CODING.include?(field.first) } : @headers
+          stream.begin(Response.new(status: @status, headers: headers, body: "", url: url), self)
+        end
+
+        def came_last
+          return if @error || @decoder.nil?
+          rest = @decoder.finish
+          @given ? pass_on(rest) : @body << rest
+          @headers = @headers.reject { |field| OF_THE_CODING.include?(field.first) }.freeze unless @decoder.mislabelled?
+        rescue ContentCoding::Corrupt, ContentCoding::TooLarge => error
+          @error = BadResponse.new("the answer to #{url} cannot be decoded: #{error.message}", url: url)
+        end
+
+        def refuse_length(bytes)
+          too_large if !@given && bytes && bytes > @settings.max_body_bytes && @request.method != "HEAD"
+        end
+
+        def too_large = broken(ResponseTooLarge.new("the answer to #{url} has more than #{@settings.max_body_bytes} bytes (max_body_bytes:)", url: url))
+
+        # The rest is not wanted; who asked is told at once.
+        def broken(error)
+          return if @error
+          @error = error
+          @body = String.new(encoding: Encoding::BINARY)
+          @exchange.cancel!
+          @manager.failed(self, error)
+        end
+      end
+    end
+  end
+end

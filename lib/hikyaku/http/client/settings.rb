@@ -1,0 +1,88 @@
+# frozen_string_literal: true
+
+require "openssl"
+require_relative "../content_coding"
+require_relative "../request"
+require_relative "../../version"
+require_relative "timeouts"
+
+module Hikyaku
+  module HTTP
+    class Client
+      # How a client behaves: a value.
+      class Settings
+        # @return [Timeouts]
+        attr_reader :timeouts
+        # @return [Numeric, nil] seconds for a request, redirects and all
+        attr_reader :total
+        # @return [Integer] connections to one origin
+        attr_reader :max_connections
+        # @return [Boolean] whether requests may be pipelined at all
+        attr_reader :pipelining
+        # @return [Numeric] seconds that a connection is kept when nothing is under way
+        attr_reader :keep_idle
+        # @return [Integer] redirects that are followed
+        attr_reader :max_redirects
+        # @return [Integer] bytes of a body, decoded
+        attr_reader :max_body_bytes
+        # @return [String, nil] what is said to a server about who asks
+        attr_reader :user_agent
+        # @return [String, nil] the content codings that are offered; nil: bodies are left as they are
+        attr_reader :codings
+        # @return [Cache, nil]
+        attr_reader :cache
+        # @return [#parse, #cookies, nil] a jar: HTTP::CookieJar of the gem http-cookie, or what behaves as it does
+        attr_reader :cookies
+        # @return [Symbol, String, nil] see {Route.to}
+        attr_reader :proxy
+        # @return [#call, nil] see {Dialer#initialize}
+        attr_reader :destinations
+        # @return [OpenSSL::SSL::SSLContext]
+        attr_reader :tls_context
+        # @return [Hash] see {Parser#initialize}
+        attr_reader :limits
+        # @return [Array<Array(String, String)>] of every request
+        attr_reader :headers
+
+        # @api private see {Client#initialize}
+        def initialize(timeouts: {}, max_connections: 6, pipelining: true, keep_idle: 30, max_redirects: 10, max_body_bytes: 67_108_864, user_agent: "hikyaku/#{VERSION}", decode: true,
+          cache: nil, cookies: nil, proxy: :environment, destinations: nil, ca_file: nil, verify: true, headers: {}, limits: {})
+          timeouts = timeouts.dup
+          @total = checked(:total, timeouts.delete(:total), 0.001..) if timeouts[:total]
+          @timeouts = Timeouts.new(**timeouts)
+          @max_connections = checked(:max_connections, max_connections, 1..64)
+          @pipelining = pipelining
+          @keep_idle = checked(:keep_idle, keep_idle, 0..)
+          @max_redirects = checked(:max_redirects, max_redirects, 0..50)
+          @max_body_bytes = checked(:max_body_bytes, max_body_bytes, 0..)
+          @user_agent = user_agent
+          @codings = ContentCoding.accepted if decode
+          @cache = cache
+          @cookies = cookies
+          @proxy = proxy
+          @destinations = destinations
+          @tls_context = context(ca_file, verify)
+          @headers = Request.new("GET", "http://localhost/", headers: headers).headers
+          @limits = limits
+          freeze
+        end
+
+        private
+
+        def checked(name, value, range)
+          return value if value.is_a?(Numeric) && range.cover?(value)
+          raise ArgumentError, "#{name} is #{value.inspect}, and has to be a number from #{range.begin}#{" to #{range.end}" if range.end}"
+        end
+
+        # HTTP/1.1 alone is offered: for HTTP/2 there is httpx.
+        def context(ca_file, verify)
+          context = OpenSSL::SSL::SSLContext.new
+          context.set_params({verify_mode: verify ? OpenSSL::SSL::VERIFY_PEER : OpenSSL::SSL::VERIFY_NONE, ca_file: ca_file}.compact)
+          context.min_version = OpenSSL::SSL::TLS1_2_VERSION
+          context.alpn_protocols = ["http/1.1"]
+          context
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,123 @@
+# frozen_string_literal: true
+
+require_relative "fetch"
+
+module Hikyaku
+  module HTTP
+    class Client
+      # An answer whose body is taken piece by piece, as it comes. Made by {Client#open}. Who takes slowly slows the server down: no more than
+      # a little is kept.
+      class Stream < Fetch
+        include Enumerable
+
+        HIGH = 262_144 # bytes that wait to be taken; then nothing more is read
+        LOW = 65_536
+        private_constant :HIGH, :LOW
+
+        # @api private
+        def initialize(...)
+          super
+          @pieces = []
+          @bytes = 0
+          @head = @flow = nil
+          @waits_for = :head
+        end
+
+        # Waits for the head.
+        #
+        # @return [Integer]
+        # @raise [RequestFailed]
+        def status = head.status
+
+        # Waits for the head.
+        #
+        # @return [Array<Array(String, String)>] names in lower case, and values
+        # @raise [RequestFailed]
+        def headers = head.headers
+
+        # Waits for the head.
+        #
+        # @return [Boolean]
+        # @raise [RequestFailed]
+        def ok? = head.ok?
+
+        # @param name [String] in any case
+        # @return [String, nil]
+        # @raise [RequestFailed]
+        def [](name) = head[name]
+
+        # Gives the body, each piece once.
+        #
+        # @yieldparam piece [String] binary
+        # @return [self, Enumerator]
+        # @raise [RequestFailed]
+        def each
+          return enum_for(:each) unless block_given?
+          head
+          while (piece = take)
+            yield piece
+          end
+          self
+        end
+
+        # @return [String] all that was not taken yet
+        # @raise [RequestFailed]
+        def read = each.inject(String.new(encoding: Encoding::BINARY)) { |body, piece| body << piece }
+
+        # @return [void]
+        def close = cancel
+
+        # @api private
+        def satisfied? = done? || ((@waits_for == :head) ? !@head.nil? : @pieces.any?)
+
+        # @api private
+        # @return [Boolean] whether the head has come
+        def begun? = !@head.nil?
+
+        # @api private
+        # @param response [Response] without a body
+        # @param flow [#pause, #resume, nil] what brings the pieces
+        def begin(response, flow)
+          @head = response
+          @flow = flow
+          @news.broadcast
+        end
+
+        # @api private
+        def push(piece)
+          return if piece.empty?
+          @pieces << piece
+          @bytes += piece.bytesize
+          @flow&.pause if @bytes > HIGH
+          @news.broadcast
+        end
+
+        private
+
+        def head
+          return @head if @head
+          @waits_for = :head
+          @driver.wait(self)
+          @head || @outcome.value
+        end
+
+        def take
+          @waits_for = :piece
+          @driver.wait(self)
+          @driver.synchronize do
+            piece = @pieces.shift
+            next ended unless piece
+            @bytes -= piece.bytesize
+            @flow&.resume if @bytes < LOW
+            piece
+          end
+        end
+
+        def ended
+          @outcome.value
+          nil
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,213 @@
+# frozen_string_literal: true
+
+require_relative "verdict/suspects"
+
+module Hikyaku
+  module HTTP
+    class Client
+      # Whether requests to one origin may be pipelined, and why.
+      #
+      #     unknown ── an answer that speaks for it ──► eligible ── two in one write, both answered ──► pipe
+      #        ▲                                           │                                             │
+      #        │                                           └── the second is not ──┐                     │
+      #        └──────────── the score has decayed ───────── serial ◄──────────────┴── below zero ◄──────┘
+      #                                                        ▲
+      #                                                        └── for a day: HTTP/1.0, suspects, answers that are not whose they seem
+      #
+      # The score goes up by one with each batch that is answered as it should, down by what went wrong, and to half in an hour.
+      class Verdict
+        # What each mishap costs.
+        PENALTIES = {
+          discarded: 20, # it was asked two things in one write and answered one
+          stalled: 20,   # the answer to the first came, that to the next did not
+          balked: 20,    # it refused a request that came behind another
+          slow: 1,       # nothing came for long, and others waited behind it
+          closed: 5,     # in the middle of a pipeline, and said nothing of it
+          reset: 5
+        }.freeze
+        BEST = 20
+        PROBED = 4
+        HALF_LIFE = 3_600.0 # seconds
+        BAN = 86_400.0
+        WORDS = {
+          discarded: "it did not answer the second of two requests that came in one segment",
+          stalled: "it answered one request and then not the next",
+          balked: "it refused a request that came behind another",
+          slow: "an answer was long in coming while others waited behind it",
+          closed: "it closed a connection on which requests were unanswered",
+          reset: "it broke off a connection on which requests were unanswered",
+          corrupt: "an answer could not be read",
+          doubtful: "an answer did not seem to belong to its request",
+          old: "it, or a proxy before it, speaks HTTP/1.0",
+          bound: "it authenticates connections, not requests"
+        }.freeze
+        ASKS_WHO = [401, 407].freeze
+        private_constant :ASKS_WHO, :PENALTIES, :BEST, :PROBED, :HALF_LIFE, :BAN, :WORDS
+
+        # @return [Integer, nil] how many answers the server gives on a connection, where it told or was seen to
+        attr_reader :most_per_connection
+
+        # @param record [Hash, nil] what {#record} gave once
+        # @param now [Float] seconds of the wall clock
+        def initialize(record = nil, now:)
+          @state = :unknown
+          @score = 0.0
+          @since = @scored_at = now
+          @why = @closed_after = nil
+          recall(record) if record
+        end
+
+        # @return [Symbol] :unknown, :eligible, :pipe or :serial
+        def state(now)
+          reconsider(now)
+          @state
+        end
+
+        # @return [Boolean]
+        def pipe?(now) = state(now) == :pipe
+
+        # An answer came, on a connection where nothing else was asked.
+        #
+        # @param response [Parser::Response]
+        # @return [void]
+        def met(response, now)
+          ban = objection(response)
+          return ban!(ban, now) if ban
+          learn_limit(response)
+          @state = :eligible if @state == :unknown && response.keep_alive? && !ASKS_WHO.include?(response.status)
+        end
+
+        # Two requests in one write were both answered, in turn.
+        #
+        # @return [void]
+        def probed(now)
+          return unless state(now) == :eligible
+          @score = PROBED
+          @scored_at = now
+          move(:pipe, nil, now)
+        end
+
+        # All that was under way was answered.
+        #
+        # @return [void]
+        def succeeded(now)
+          decay(now)
+          @score = [@score + 1, BEST].min
+        end
+
+        # @param what [Symbol] a key of PENALTIES
+        # @return [void]
+        def failed(what, now)
+          return if @state == :serial
+          decay(now)
+          @score -= PENALTIES.fetch(what)
+          move(:serial, what, now) if @score.negative?
+        end
+
+        # What looked like a mishap was none.
+        #
+        # @param what [Symbol] as it was told to {#failed}
+        # @return [void]
+        def forgive(what, now)
+          return unless @score.finite?
+          @score = [@score + PENALTIES.fetch(what), BEST].min
+          @most_per_connection = nil if @most_per_connection == 1
+          move((@score >= PROBED) ? :pipe : :eligible, nil, now) if @state == :serial && @why == what
+        end
+
+        # No pipelining for a day.
+        #
+        # @param what [Symbol] :corrupt, :doubtful, :old or :bound, or the name of a suspect
+        # @return [void]
+        def ban!(what, now)
+          @score = -Float::INFINITY
+          move(:serial, what, now)
+        end
+
+        # The server closed after so many answers, without being in trouble.
+        #
+        # @param count [Integer]
+        # @param told [Boolean] whether it said so; else it has to happen twice
+        # @return [void]
+        def closed_after(count, told: true)
+          @most_per_connection = count if count.positive? && (told || count == @closed_after)
+          @closed_after = count
+        end
+
+        # @return [String] a sentence
+        def explanation(now)
+          case state(now)
+          when :pipe then "is pipelined: it answered two requests of one segment, and nothing has gone wrong that counts (score #{@score.round(1)})"
+          when :eligible then "is not pipelined yet: it answers as HTTP/1.1 and keeps connections open; the next two requests will be sent as one"
+          when :serial then "is not pipelined: #{WORDS.fetch(@why) { "its server calls itself #{@why}, and such are known to fail at it" }}; #{again(now)}"
+          else "is not known yet: the first answer will tell"
+          end
+        end
+
+        # @return [Hash] of JSON's values
+        def record
+          {"state" => @state.to_s, "score" => @score.finite? ? @score.round(2) : nil, "why" => @why&.to_s, "since" => @since.round, "scored_at" => @scored_at.round,
+           "most" => @most_per_connection}.compact
+        end
+
+        private
+
+        def recall(record)
+          state = record["state"].to_s.to_sym
+          return unless %i[eligible pipe serial].include?(state)
+          @state = state
+          @why = record["why"]&.to_s&.to_sym
+          @score = score_of(record, state)
+          @since = [Float(record["since"]), @since].min
+          @scored_at = [Float(record["scored_at"]), @scored_at].min
+          @most_per_connection = Integer(record["most"]).clamp(1, 1_000_000) if record["most"]
+        end
+
+        def score_of(record, state)
+          return Float(record["score"]).clamp(-100.0, BEST) if record["score"]
+          (state == :serial) ? -Float::INFINITY : 0.0
+        end
+
+        # RFC 9112, section 9.3: what speaks against keeping more than one request under way.
+        def objection(response)
+          return :old if response.minor == 0 || Suspects.old_proxy?(response)
+          return :bound if response.values("www-authenticate").any? { |value| value.match?(/\A\s*(?:ntlm|negotiate)\b/i) }
+          Suspects.name(response)
+        end
+
+        def learn_limit(response)
+          limit = response["keep-alive"].to_s[/\bmax\s*=\s*(\d{1,6})/i, 1]
+          @most_per_connection = [limit.to_i + 1, 2].max if limit && @most_per_connection.nil?
+        end
+
+        def move(state, why, now)
+          @state = state
+          @why = why
+          @since = now
+        end
+
+        # A server, or what stands before it, may be another by now.
+        def reconsider(now)
+          return unless @state == :serial
+          decay(now)
+          over = @score.finite? ? @score > -1 : now - @since >= BAN
+          return unless over
+          @score = 0.0
+          move(:unknown, nil, now)
+        end
+
+        def decay(now)
+          return unless @score.finite?
+          @score *= 0.5**((now - @scored_at) / HALF_LIFE) if now > @scored_at
+          @scored_at = now
+        end
+
+        def again(now)
+          return "it will be tried again when a day has passed" unless @score.finite?
+          hours = (HALF_LIFE * Math.log2(-@score) / 3_600.0).ceil
+          "it will be tried again within #{hours} h"
+        end
+      end
+    end
+  end
+end

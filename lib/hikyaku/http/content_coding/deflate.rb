@@ -1,0 +1,56 @@
+# frozen_string_literal: true
+
+require_relative "inflation"
+
+module Hikyaku
+  module HTTP
+    module ContentCoding
+      # The coding deflate, which is zlib's format; many servers send bare deflate instead, and browsers take both.
+      #
+      # RFC 9110, section 8.4.1.2; RFC 1950, section 2.2.
+      #
+      # @api private
+      class Deflate
+        HEAD_BYTES = 2
+        private_constant :HEAD_BYTES
+
+        def self.available? = true
+
+        def initialize
+          @held = String.new(encoding: Encoding::BINARY)
+          @inflation = nil
+        end
+
+        # @param bytes [String]
+        # @yieldparam decoded [String]
+        # @raise [Corrupt]
+        def decode(bytes, &block)
+          Inflation.each_step(bytes) { |step| take(step, &block) unless complete? }
+        end
+
+        # @return [Boolean] whether it may end here
+        def complete? = !@inflation.nil? && @inflation.finished?
+
+        # @return [Boolean] never: there is nothing to tell by
+        def mislabelled? = false
+
+        private
+
+        def take(step, &block)
+          unless @inflation
+            step = @held << step
+            return if step.bytesize < HEAD_BYTES
+            @inflation = Inflation.new(wrapped?(step) ? Zlib::MAX_WBITS : -Zlib::MAX_WBITS)
+          end
+          @inflation.decode(step, &block)
+        end
+
+        # The method is 8, the window at most 32 KiB, and the two bytes are a multiple of 31.
+        def wrapped?(bytes)
+          method, flags = bytes.getbyte(0), bytes.getbyte(1)
+          (method & 0x0F) == 8 && (method >> 4) <= 7 && ((method << 8) | flags) % 31 == 0
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,77 @@
+# frozen_string_literal: true
+
+require_relative "inflation"
+
+module Hikyaku
+  module HTTP
+    module ContentCoding
+      # The coding gzip: members one after the other.
+      #
+      #     start ──┬─► member ──► between ──┬─► member …
+      #             └─► plain                └─► garbage
+      #
+      # What does not begin as gzip is passed on as it is: some servers label so what is not. What follows the last member is passed over.
+      #
+      # RFC 9110, section 8.4.1.3; RFC 1952.
+      #
+      # @api private
+      class Gzip
+        MAGIC = "\x1F\x8B".b.freeze
+        WITH_HEAD = Zlib::MAX_WBITS + 16
+        private_constant :MAGIC, :WITH_HEAD
+
+        def self.available? = true
+
+        def initialize
+          @state = :start
+          @held = String.new(encoding: Encoding::BINARY)
+        end
+
+        # @param bytes [String]
+        # @yieldparam decoded [String]
+        # @raise [Corrupt]
+        def decode(bytes, &block)
+          return yield(bytes) if @state == :plain
+          Inflation.each_step(bytes) do |step|
+            step = send(@state, step, &block) until step.empty?
+          end
+        end
+
+        # @return [Boolean] whether it may end here
+        def complete? = @state != :member && !(@state == :start && !@held.empty?)
+
+        # @return [Boolean] whether it is none
+        def mislabelled? = @state == :plain
+
+        private
+
+        # Each takes what has come and gives what it leaves.
+
+        def start(step) = opened(step, otherwise: :plain)
+
+        def between(step) = opened(step, otherwise: :garbage)
+
+        def member(step, &block)
+          rest = @inflation.decode(step, &block)
+          @state = :between if @inflation.finished?
+          rest
+        end
+
+        def plain(step)
+          yield step
+          ""
+        end
+
+        def garbage(_step) = ""
+
+        def opened(step, otherwise:)
+          @held << step
+          return "" if @held.bytesize < MAGIC.bytesize && MAGIC.start_with?(@held)
+          @state = @held.start_with?(MAGIC) ? :member : otherwise
+          @inflation = Inflation.new(WITH_HEAD) if @state == :member
+          @held.dup.tap { @held.clear }
+        end
+      end
+    end
+  end
+end

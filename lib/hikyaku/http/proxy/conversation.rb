@@ -1,0 +1,159 @@
+# frozen_string_literal: true
+
+require_relative "dial"
+require_relative "destination"
+require_relative "forwarding"
+require_relative "getting"
+require_relative "passage"
+require_relative "reply"
+require_relative "report"
+require_relative "tunnel"
+require_relative "wire"
+
+module Hikyaku
+  module HTTP
+    class Proxy
+      # One connection of a browser: its requests, one after the other.
+      class Conversation
+        # After these the browser may ask on as if nothing had happened; others end the conversation.
+        QUIET = [Wire::Gone, Errno::EPIPE, Errno::ECONNRESET].freeze
+        private_constant :QUIET
+
+        # @param socket [Socket]
+        # @param proxy [Proxy]
+        def initialize(socket, proxy)
+          @wire = Wire.new(socket)
+          @proxy = proxy
+          @user = nil
+        end
+
+        # @return [void]
+        def run
+          while (request = @wire.request)
+            break unless answer(request)
+          end
+        rescue Parser::Malformed => error
+          say(error.status, error.message, nil)
+        rescue *QUIET
+          nil
+        ensure
+          @wire.close
+        end
+
+        private
+
+        # @return [Boolean] whether another request may follow
+        def answer(request)
+          return unknown(request) unless known?(request)
+          return connect(request) if request.method == "CONNECT"
+          return own(request) if own?(request)
+          upstream = Forwarding.request(request)
+          return traced(upstream) if upstream.is_a?(Forwarding::Answer)
+          @proxy.destination.check_name(upstream.authority.host, upstream.authority.port)
+          (request.method == "GET") ? get(request, upstream) : pass(request, upstream)
+        rescue Forwarding::Refused => error
+          say(error.status, error.message, request) && drained?(request)
+        rescue Destination::Refused => error
+          say(403, error.message, request) && drained?(request)
+        end
+
+        def known?(request)
+          return true unless @proxy.guard
+          !(@user = @proxy.guard.user(request)).nil?
+        end
+
+        # RFC 9110, section 11.7.1.
+        def unknown(request)
+          say(407, "say who you are", request, fields: [["Proxy-Authenticate", 'Basic realm="hikyaku proxy", charset="UTF-8"']]) && drained?(request)
+        end
+
+        # A body that nobody read stands between its request and the next.
+        def drained?(request) = request.framing == :none && request.method != "CONNECT" && @wire.body == :end
+
+        def connect(request)
+          authority = Forwarding.tunnel(request)
+          @proxy.destination.check_name(authority.host, authority.port)
+          server = Dial.to(authority.host, authority.port, @proxy.destinations)
+          begin
+            @wire.write("HTTP/1.1 200 Connection established\r\n\r\n")
+            Tunnel.new(@wire.socket, server, from_browser: @wire.rest).run
+          ensure
+            server.close
+          end
+          false
+        rescue RequestFailed => error
+          say(status_of(error), error.message, request)
+          false
+        end
+
+        def own?(request)
+          request.form == :origin || (request.form == :absolute && request.authority.delete_suffix(":80").casecmp?(Report::HOST))
+        end
+
+        def own(request)
+          reply, body = @proxy.page(request, read_body(request))
+          send_whole(reply, body)
+        end
+
+        # A form's, and no more.
+        def read_body(request)
+          body = String.new(encoding: Encoding::BINARY)
+          loop do
+            part = @wire.body
+            return body if part == :end
+            raise Wire::Gone if part == :wait && !@wire.socket.wait_readable(10)
+            body << part if part.is_a?(String)
+            raise Parser::Malformed.new(:head_too_large) if body.bytesize > 4_096
+          end
+        end
+
+        def traced(answer)
+          read_body(nil)
+          @wire.write(answer.head + answer.content)
+          !answer.close?
+        end
+
+        def pass(request, upstream)
+          note = @proxy.visits.of(request["referer"])&.add(upstream.url, :other, :passed, now)
+          server = Dial.to(upstream.authority.host, upstream.authority.port, @proxy.destinations)
+          passage = Passage.new(@wire, request, upstream, server)
+          passage.run.tap { note&.finish(passage.status, passage.bytes, now) }
+        rescue RequestFailed => error
+          say(status_of(error), error.message, request)
+          false # its body was not read
+        rescue Passage::Failed, Forwarding::Refused => error
+          raise Wire::Gone if passage&.begun?
+          say(error.status, error.message, request)
+          false
+        ensure
+          server&.close
+        end
+
+        def get(request, upstream)
+          read_body(request) # which has no bytes
+          Getting.new(@proxy, @wire, request, upstream, @user).run
+        rescue RequestFailed => error
+          say(status_of(error), error.message, request)
+        end
+
+        def status_of(error)
+          return 403 if error.cause.is_a?(Destination::Refused)
+          error.is_a?(TimedOut) ? 504 : 502
+        end
+
+        # @return [Boolean] whether another request may follow
+        def say(status, text, request, fields: [])
+          reply, body = Reply.plain(status, text, request, fields: fields)
+          send_whole(reply, (request&.method == "HEAD") ? "" : body)
+        end
+
+        def send_whole(reply, body)
+          @wire.write(reply.head + body)
+          !reply.close?
+        end
+
+        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      end
+    end
+  end
+end

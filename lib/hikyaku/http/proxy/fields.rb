@@ -1,0 +1,82 @@
+# frozen_string_literal: true
+
+module Hikyaku
+  module HTTP
+    class Proxy
+      # Which header fields of a browser's go on to an origin. In a slow uplink the 400 bytes that a browser says with every image take longer than the image.
+      #
+      # What a server answers depends on the fields that its `Vary` names, and on no others (RFC 9110, section 12.5.5): so says the protocol. The first
+      # request for each kind of resource carries everything that the browser said. From then on, for a day:
+      #
+      # - always: Authorization, Cookie, Range, conditions, Cache-Control and Pragma;
+      # - what Vary named in any answer of that kind; after `Vary: *` everything;
+      # - Accept-Encoding for what can be compressed;
+      # - not: Accept, Accept-Language, User-Agent, Referer and whatever else the browser adds.
+      #
+      # A server that refuses such a request (a status from 400) gets everything again at once, and from then on.
+      class Fields
+        ALWAYS = %w[authorization cookie range if-none-match if-modified-since if-match if-unmodified-since if-range cache-control pragma].freeze
+        # Images are compressed already.
+        COMPRESSIBLE = %i[document style script other].freeze
+        DAY = 86_400
+        MOST_NAMES = 20
+        private_constant :ALWAYS, :COMPRESSIBLE, :DAY, :MOST_NAMES
+
+        # @param memory [Client::Memory]
+        # @param all [Boolean] whether every field goes on, always
+        def initialize(memory, all: false)
+          @memory = memory
+          @all = all
+        end
+
+        # @param origin [Origin]
+        # @param kind [Symbol] :document, :image, :style, :script, :font or :other
+        # @param headers [Array<Array(String, String)>] end-to-end fields as the browser said them, names in lower case
+        # @return [Array<Array(String, String)>] those that go on
+        def for(origin, kind, headers)
+          named = varied(origin, kind)
+          return headers if @all || kind == :document || named.nil? || named.include?("*")
+          headers.select { |name, _| ALWAYS.include?(name) || named.include?(name) || (name == "accept-encoding" && COMPRESSIBLE.include?(kind)) }
+        end
+
+        # @return [Boolean] whether less than everything goes on
+        def slim?(origin, kind)
+          named = varied(origin, kind)
+          !(@all || kind == :document || named.nil? || named.include?("*"))
+        end
+
+        # An answer came to a request that carried everything.
+        #
+        # @param vary [Array<String>] the values of its fields Vary
+        # @return [void]
+        def answered(origin, kind, status, vary)
+          return unless status == 200
+          names = vary.flat_map { |value| value.split(",") }.map { |name| name.strip.downcase }.reject(&:empty?)
+          known = varied(origin, kind)
+          all = ((known || []) | names).first(MOST_NAMES)
+          write(origin, kind, all) unless all == known
+        end
+
+        # It refused a request that carried less.
+        #
+        # @return [void]
+        def refused(origin, kind) = write(origin, kind, ["*"])
+
+        private
+
+        def varied(origin, kind)
+          names = @memory.read(key(origin))["kinds"]
+          found = names[kind.to_s] if names.is_a?(Hash)
+          found if found.is_a?(Array) && found.all?(String)
+        end
+
+        def write(origin, kind, names)
+          kinds = @memory.read(key(origin))["kinds"]
+          @memory.write(key(origin), {"kinds" => (kinds.is_a?(Hash) ? kinds : {}).merge(kind.to_s => names)})
+        end
+
+        def key(origin) = "fields of #{origin}"
+      end
+    end
+  end
+end

@@ -1,0 +1,159 @@
+# frozen_string_literal: true
+
+require_relative "../content_coding"
+require_relative "kind"
+require_relative "reply"
+require_relative "scanner"
+
+module Hikyaku
+  module HTTP
+    class Proxy
+      # One GET of a browser, answered by what was fetched ahead or else by the client, as it comes. A page is read as it passes, and what it contains is
+      # fetched ahead.
+      class Getting
+        HTML = %r{\A\s*(?:text/html|application/xhtml\+xml)\s*(?:;|\z)}i
+        CHARSET = /charset\s*=\s*"?([^\s";]+)/i
+        MOST_SCANNED = 4_194_304 # bytes of a page, decoded
+        # What a browser says of a page, and not of what is in it.
+        OF_A_PAGE = %w[accept upgrade-insecure-requests if-none-match if-modified-since range if-range].freeze
+        private_constant :HTML, :CHARSET, :MOST_SCANNED, :OF_A_PAGE
+
+        # @param proxy [Proxy]
+        # @param wire [Wire]
+        # @param request [Parser::Request]
+        # @param upstream [Forwarding::Upstream]
+        # @param user [String, nil]
+        def initialize(proxy, wire, request, upstream, user)
+          @proxy = proxy
+          @wire = wire
+          @request = request
+          @address = Address.parse(upstream.url.dup.force_encoding(Encoding::UTF_8).scrub("%EF%BF%BD"))
+          @headers = upstream.headers.filter_map { |name, value| [name.downcase, value] unless %w[Host Via].include?(name) }
+          @credentials = proxy.clients.credentials(user, @headers)
+          @client = proxy.clients.for(@credentials)
+          @kind = Kind.of(@address, @headers)
+          @begun = false
+        end
+
+        # @return [Boolean] whether another request may follow
+        # @raise [RequestFailed] before anything was answered
+        # @raise [Wire::Gone]
+        def run
+          ahead = @proxy.prefetcher.take(@address, headers: @headers, credentials: @credentials, now: now) if @proxy.ahead?
+          (ahead && give(ahead)) || ask
+        end
+
+        private
+
+        # @return [Boolean, nil] nil when it came to nothing
+        def give(ahead)
+          ahead.note.wanted(now)
+          outcome = ahead.fetch.outcome
+          return refused_ahead(ahead) if outcome.error || (ahead.slim && outcome.status >= 400)
+          return unless ahead.suits?(@headers, outcome)
+          ahead.note.finish(outcome.status, outcome.body.bytesize, now)
+          learn(outcome) unless ahead.slim
+          return send_whole(304, outcome.headers, "") if unchanged?(outcome)
+          send_whole(outcome.status, outcome.headers, outcome.body)
+        end
+
+        def refused_ahead(ahead)
+          @proxy.fields.refused(@address.origin, @kind) if ahead.slim && !ahead.fetch.outcome.error
+          nil
+        end
+
+        # RFC 9110, section 13.1.2: the browser has it already.
+        def unchanged?(outcome)
+          asked = @headers.assoc("if-none-match")&.last or return false
+          tag = outcome["etag"] or return false
+          outcome.status == 200 && (asked.strip == "*" || asked.scan(/(?:W\/)?"[^"]*"/).any? { |one| weak(one) == weak(tag) })
+        end
+
+        def weak(tag) = tag.delete_prefix("W/")
+
+        def send_whole(status, headers, body)
+          reply = Reply.new(status, headers.reject { |field| field.first == "content-length" }, @request, length: (status == 304) ? nil : body.bytesize)
+          @wire.write(reply.head + body)
+          !reply.close?
+        end
+
+        def ask
+          sent = @proxy.fields.for(@address.origin, @kind, @headers)
+          slim = sent.size < @headers.size
+          note = (@kind == :document) ? page.add(@address.url, @kind, :pipeline, now) : page_of_referer&.add(@address.url, @kind, :pipeline, now)
+          @client.open(@address, headers: sent, alone: false, priority: (@kind == :document) ? 0 : nil) do |stream|
+            if slim && stream.status >= 400
+              @proxy.fields.refused(@address.origin, @kind)
+              next nil
+            end
+            learn(stream) unless slim
+            pass(stream, note)
+          end.then { |kept| kept.nil? ? ask : kept }
+        end
+
+        def page = @page ||= @proxy.visits.begin(@address.url, ahead: @proxy.ahead?, now: now)
+
+        def page_of_referer = @proxy.visits.of(@request["referer"])
+
+        def learn(answer)
+          @proxy.fields.answered(@address.origin, @kind, answer.status, answer.headers.filter_map { |name, value| value if name == "vary" })
+        end
+
+        # Once the head is written nothing can be said but by breaking off.
+        def pass(stream, note)
+          length = stream["content-length"]
+          reply = Reply.new(stream.status, stream.headers.reject { |field| field.first == "content-length" }, @request, length: length&.to_i)
+          scan = scan_of(stream)
+          @wire.write(reply.head)
+          @begun = true
+          bytes = 0
+          stream.each do |piece|
+            bytes += piece.bytesize
+            scan&.call(piece)
+            @wire.write(reply.body(piece))
+          end
+          @wire.write(reply.finish)
+          note&.finish(stream.status, bytes, now)
+          !reply.close?
+        rescue RequestFailed
+          raise unless @begun
+          raise Wire::Gone
+        end
+
+        # What a page contains is asked for as soon as it is seen.
+        #
+        # @return [Proc, nil] takes bytes
+        def scan_of(stream)
+          return unless @proxy.ahead? && @kind == :document && stream.status == 200 && stream["content-type"].to_s.match?(HTML)
+          return if stream["set-cookie"] # then the browser will say another thing than we know of
+          scanner = Scanner.new(base: @address.url, charset: stream["content-type"][CHARSET, 1])
+          decoder = decoder_of(stream)
+          seen = 0
+          ->(piece) do
+            next if scanner.done? || seen > MOST_SCANNED
+            text = decoder ? decoder << piece : piece
+            seen += text.bytesize
+            fetch(scanner << text)
+          rescue ContentCoding::Corrupt, ContentCoding::TooLarge
+            seen = MOST_SCANNED + 1
+          end
+        rescue ContentCoding::Unsupported
+          nil
+        end
+
+        def decoder_of(stream)
+          codings = stream["content-encoding"].to_s.downcase.split(",").map(&:strip).reject(&:empty?)
+          ContentCoding.decoder(codings, max_bytes: MOST_SCANNED) if codings.any?
+        end
+
+        def fetch(inlines)
+          return if inlines.empty?
+          headers = @headers.reject { |field| OF_A_PAGE.include?(field.first) } + [["referer", @address.url]]
+          @proxy.prefetcher.fetch(inlines, page: page, client: @client, origin: @address.origin, headers: headers, credentials: @credentials, now: now)
+        end
+
+        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      end
+    end
+  end
+end

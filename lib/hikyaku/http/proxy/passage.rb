@@ -1,0 +1,145 @@
+# frozen_string_literal: true
+
+require "socket"
+require_relative "../parser"
+require_relative "forwarding"
+require_relative "wire"
+
+module Hikyaku
+  module HTTP
+    class Proxy
+      # Takes one request that may change something to its server, on a connection of its own, and the answer back: nothing is pipelined, shared, kept or
+      # asked twice. Both bodies pass as they come, no faster than the other side takes them.
+      class Passage
+        PIECE = 65_536
+        MOST_AHEAD = 262_144 # bytes that wait for the server
+        private_constant :PIECE, :MOST_AHEAD
+
+        # The server did not answer as it should.
+        class Failed < StandardError
+          # @return [Integer] 502 or 504
+          attr_reader :status
+
+          # @param status [Integer]
+          # @param message [String]
+          def initialize(status, message)
+            @status = status
+            super(message)
+          end
+        end
+
+        # @return [Boolean] whether the head of the answer was passed on
+        attr_reader :begun
+        alias_method :begun?, :begun
+        # @return [Integer, nil]
+        attr_reader :status
+        # @return [Integer] of the answer's body
+        attr_reader :bytes
+
+        # @param wire [Wire] to the browser
+        # @param request [Parser::Request]
+        # @param upstream [Forwarding::Upstream]
+        # @param server [Socket]
+        # @param timeout [Numeric] seconds without a byte either way
+        def initialize(wire, request, upstream, server, timeout: 60)
+          @wire = wire
+          @request = request
+          @upstream = upstream
+          @server = server
+          @timeout = timeout
+          @parser = Parser.new(:response)
+          @parser.request_method = request.method
+          @left = upstream.head(close: true)
+          @asked_all = @begun = @over = false
+          @bytes = 0
+        end
+
+        # @return [Boolean] whether the browser's connection can be used on
+        # @raise [Failed, Wire::Gone, Parser::Malformed, Forwarding::Refused]
+        def run
+          until @over
+            take_body
+            send_on
+            wait
+            receive
+          end
+          @asked_all && !@downstream.close?
+        end
+
+        private
+
+        # The browser's body is its request's: malformed, it is the request that is refused.
+        def take_body
+          until @asked_all || @left.bytesize > MOST_AHEAD
+            case (part = @wire.body)
+            when :wait then return
+            when :end
+              @left << @upstream.finish
+              @asked_all = true
+            else @left << @upstream.body(part)
+            end
+          end
+        end
+
+        # A server that has answered may not want the rest.
+        def send_on
+          until @left.empty?
+            count = @server.write_nonblock(@left, exception: false)
+            return if count == :wait_writable
+            @left = @left.byteslice(count..)
+          end
+        rescue SystemCallError, IOError
+          @left = +""
+          @asked_all = true
+        end
+
+        def wait
+          reading = [@server, *((@asked_all || @left.bytesize > MOST_AHEAD) ? [] : [@wire.socket])]
+          return if IO.select(reading, @left.empty? ? nil : [@server], nil, @timeout)
+          raise Failed.new(504, "#{@upstream.authority} was silent for #{@timeout} s")
+        end
+
+        def receive
+          bytes = @server.read_nonblock(PIECE, exception: false)
+          return if bytes == :wait_readable
+          bytes ? @parser << bytes : @parser.close
+          while !@over && (part = @parser.next)
+            pass(part)
+          end
+          lost if bytes.nil? && !@over
+        rescue Parser::Malformed => error
+          raise Failed.new(502, "#{@upstream.authority} answered with what is no HTTP: #{error.message}")
+        rescue SystemCallError, IOError => error
+          raise Failed.new(502, "#{@upstream.authority} broke off the connection: #{error.message}")
+        end
+
+        def pass(part)
+          case part
+          when Parser::Response then part.interim? ? interim(part) : begin_answer(part)
+          when :end
+            return unless @downstream # of an interim one
+            @wire.write(@downstream.finish)
+            @over = true
+          else
+            @bytes += part.bytesize
+            @wire.write(@downstream.body(part))
+          end
+        end
+
+        def interim(response)
+          bytes = Forwarding.interim(response, @request)
+          @wire.write(bytes) if bytes
+        end
+
+        def begin_answer(response)
+          @status = response.status
+          @downstream = Forwarding.response(response, @request, close: !@asked_all)
+          @begun = true
+          @wire.write(@downstream.head)
+        end
+
+        def lost = raise(Failed.new(502, "#{@upstream.authority} closed the connection before its answer was whole"))
+      end
+    end
+  end
+end

@@ -1,0 +1,60 @@
+# frozen_string_literal: true
+
+require_relative "forwarding"
+
+module Hikyaku
+  module HTTP
+    class Proxy
+      # What a browser is told: an answer that the client brought, as a whole or as it comes, or a word of the proxy's own.
+      class Reply < Forwarding::Message
+        # @return [Integer]
+        attr_reader :status
+
+        class << self
+          # A sentence of the proxy's own.
+          #
+          # @param status [Integer]
+          # @param text [String]
+          # @param request [Parser::Request, nil]
+          # @param fields [Array<Array(String, String)>] further ones
+          # @return [Array(Reply, String)] and its body
+          def plain(status, text, request, fields: [])
+            body = "hikyaku proxy: #{text}\n".b
+            headers = [["content-type", "text/plain; charset=utf-8"], ["cache-control", "no-store"]]
+            [new(status, headers, request, length: body.bytesize, own: fields), body]
+          end
+        end
+
+        # @param status [Integer]
+        # @param headers [Array<Array(String, String)>]
+        # @param request [Parser::Request, nil] nil: none that could be read
+        # @param length [Integer, nil] bytes of the body; nil: that is not known
+        # @param own [Array<Array(String, String)>] fields between the proxy and the browser
+        def initialize(status, headers, request, length: nil, own: [])
+          @status = status
+          bodiless = request&.method == "HEAD" || status == 204 || status == 304
+          @framing = framing_for(bodiless, length, request)
+          @content_length = length
+          @close = request.nil? || request.minor == 0 || !request.keep_alive?
+          length_of_other = (bodiless && length) ? [["Content-Length", length.to_s]] : []
+          @headers = [*Forwarding::Fields.end_to_end(headers), *own, *framing_fields, *length_of_other].freeze
+          freeze
+        end
+
+        # @return [Boolean] whether the connection to the browser is closed after it
+        def close? = @close
+
+        # @return [String] binary
+        def head = written("HTTP/1.1 #{@status} ", @close ? "close" : nil)
+
+        private
+
+        def framing_for(bodiless, length, request)
+          return :none if bodiless
+          return :length if length
+          (request.nil? || request.minor == 0) ? :until_close : :chunked
+        end
+      end
+    end
+  end
+end

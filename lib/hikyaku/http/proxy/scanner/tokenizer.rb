@@ -1,0 +1,280 @@
+# frozen_string_literal: true
+
+require_relative "tag"
+
+module Hikyaku
+  module HTTP
+    class Proxy
+      class Scanner
+        # Takes tags out of bytes, however they are cut: each state takes what is there, and leaves over only what cannot be
+        # understood yet, a dozen bytes at most.
+        #
+        #     data ─ "<a" ─► tag_name ─► before_attribute ─► attribute_name ─► after_name ─► before_value ─► a value
+        #      │ ▲                        │  ▲  ▲                                 │                            │
+        #      │ │                        │  │  └─────────────────────────────────┴────────────────────────────┘
+        #      │ └────────── ">" ─────────┘  └── self_closing ◄─ "/"
+        #      ├─ "<!--" ─► comment_start ─► comment ─► data         raw_text, script ─ their end tag ─► tag_name
+        #      └─ "<!", "<?", "</ " ─► bogus ─► data                 plaintext: for ever
+        #
+        # HTML Standard, section "Tokenization". What follows a start tag, the listener says, for that depends on the tree.
+        #
+        # @api private
+        class Tokenizer
+          MOST_VALUE = 8_192
+          MOST_TAG = 65_536
+          MOST_NAME = 64
+          SPACE = '\t\n\f\r '
+          NOT_SPACE = /[^#{SPACE}]/n
+          NAME_END = /[#{SPACE}\/>]/n
+          ATTRIBUTE_END = /[#{SPACE}\/>=]/n
+          UNQUOTED_END = /[#{SPACE}>]/n
+          COMMENT_END = /--!?>/n
+          BOGUS_END = />/n
+          CDATA_END = /\]\]>/n
+          RAW = %w[iframe noembed noframes noscript style textarea title xmp].to_h { |name| [name, /<\/#{name}(?=[#{SPACE}\/>])/ni] }.freeze
+          # "<!--" in a script changes what ends it, and "<script" in there once more.
+          SCRIPT = {
+            plain: /<!--|<\/script(?=[#{SPACE}\/>])/ni,
+            escaped: /-->|<\/?script(?=[#{SPACE}\/>])/ni,
+            double: /-->|<\/script(?=[#{SPACE}\/>])/ni
+          }.freeze
+          # What each of these may leave over: one byte less than the longest of what it looks for.
+          COMMENT_REST = 3
+          SCRIPT_REST = 8
+          CDATA_REST = 2
+          CDATA = "[CDATA["
+          private_constant :MOST_NAME, :SPACE, :NOT_SPACE, :NAME_END, :ATTRIBUTE_END, :UNQUOTED_END, :COMMENT_END, :BOGUS_END, :CDATA_END, :RAW, :SCRIPT,
+            :COMMENT_REST, :SCRIPT_REST, :CDATA_REST, :CDATA
+
+          # @param listener [#start_tag, #end_tag, #cdata?] start_tag gets a Tag and returns what follows it: nil, :plaintext or the name of
+          #   a raw text element; end_tag gets a name, except of raw text elements; cdata? is whether there may be CDATA sections
+          def initialize(listener)
+            @listener = listener
+            @bytes = String.new(encoding: Encoding::BINARY)
+            @at = @offset = 0
+            @state = :data
+          end
+
+          # @param bytes [String]
+          def <<(bytes)
+            @offset += @at
+            @bytes = @bytes.byteslice(@at, @bytes.bytesize - @at) << bytes.b
+            @at = 0
+            nil while send(@state)
+            self
+          end
+
+          private
+
+          # The states. Each returns whether another may go on; if not, more bytes are needed.
+
+          def data
+            @at = @bytes.index("<", @at) || @bytes.bytesize
+            case byte(1)
+            when nil then nil
+            when "!" then declaration
+            when "?" then go(:bogus, 2)
+            when "/" then end_tag_open
+            when /[A-Za-z]/n then begin_tag(1)
+            else go(:data, 1)
+            end
+          end
+
+          def end_tag_open
+            case byte(2)
+            when nil then nil
+            when ">" then go(:data, 3)
+            when /[A-Za-z]/n then begin_tag(2, ending: true)
+            else go(:bogus, 2)
+            end
+          end
+
+          def declaration
+            return go(:comment_start, 4) if ahead?("--")
+            return go(:cdata, 2 + CDATA.bytesize) if ahead?(CDATA) && @listener.cdata?
+            rest = @bytes.bytesize - @at - 2
+            return if "--".start_with?(slice(2, rest)) || CDATA.start_with?(slice(2, rest))
+            go(:bogus, 2)
+          end
+
+          # "<!-->" and "<!--->" are whole.
+          def comment_start
+            return go(:data, 1) if byte(0) == ">"
+            return go(:comment, 0) if byte(0) && byte(0) != "-"
+            return unless byte(1)
+            (byte(1) == ">") ? go(:data, 2) : go(:comment, 0)
+          end
+
+          def comment = pass(COMMENT_END, COMMENT_REST)
+
+          def bogus = pass(BOGUS_END, 0)
+
+          def cdata = pass(CDATA_END, CDATA_REST)
+
+          def plaintext
+            @at = @bytes.bytesize
+            nil
+          end
+
+          def raw_text
+            return unless find(RAW.fetch(@raw), @raw.bytesize + 2)
+            begin_tag(2, ending: true)
+          end
+
+          def script
+            found = find(SCRIPT.fetch(@script), SCRIPT_REST) or return
+            case found.downcase
+            when "<!--" then script_becomes(:escaped, 2) # Its dashes may be those of "-->", too.
+            when "-->" then script_becomes(:plain, 3)
+            when "<script" then script_becomes(:double, found.bytesize)
+            else (@script == :double) ? script_becomes(:escaped, found.bytesize) : begin_tag(2, ending: true)
+            end
+          end
+
+          def tag_name
+            take_until(NAME_END, @name, MOST_NAME) or return
+            @name = @name.downcase
+            go(:before_attribute, 0)
+          end
+
+          def before_attribute
+            case skip_space
+            when nil then nil
+            when ">" then finish_tag
+            when "/" then go(:self_closing, 1)
+            else begin_attribute
+            end
+          end
+
+          def self_closing
+            return unless byte(0)
+            @closing = byte(0) == ">"
+            @closing ? finish_tag : go(:before_attribute, 0)
+          end
+
+          def attribute_name
+            take_until(ATTRIBUTE_END, @attribute, MOST_NAME) or return
+            @attribute = @attribute.downcase
+            go(:after_name, 0)
+          end
+
+          def after_name
+            case skip_space
+            when nil then nil
+            when "=" then go(:before_value, 1)
+            else finish_attribute
+            end
+          end
+
+          def before_value
+            case skip_space
+            when nil then nil
+            when '"' then go(:double_quoted, 1)
+            when "'" then go(:single_quoted, 1)
+            when ">" then finish_attribute
+            else go(:unquoted, 0)
+            end
+          end
+
+          def double_quoted = take_until('"', @value, MOST_VALUE) && finish_attribute(1)
+
+          def single_quoted = take_until("'", @value, MOST_VALUE) && finish_attribute(1)
+
+          def unquoted = take_until(UNQUOTED_END, @value, MOST_VALUE) && finish_attribute
+
+          # What the states do.
+
+          def begin_tag(length, ending: false)
+            @began = @offset + @at
+            @name = String.new(encoding: Encoding::BINARY)
+            @values = {}
+            @ending = ending
+            @closing = false
+            go(:tag_name, length)
+          end
+
+          # A "=" that comes first is of the name.
+          def begin_attribute
+            @attribute = String.new(encoding: Encoding::BINARY)
+            @value = String.new(encoding: Encoding::BINARY)
+            @attribute << "=" if byte(0) == "="
+            go(:attribute_name, @attribute.bytesize)
+          end
+
+          def finish_attribute(length = 0)
+            if Tag::WANTED.key?(@attribute) && !@values.key?(@attribute)
+              @values[@attribute] = (@value.bytesize > MOST_VALUE) ? nil : @value
+            end
+            go(:before_attribute, length)
+          end
+
+          def finish_tag
+            @at += 1
+            return go(follow, 0) unless @ending
+            @listener.end_tag(@name) unless @raw
+            @raw = nil
+            go(:data, 0)
+          end
+
+          def follow
+            stop = @offset + @at
+            tag = Tag.new(@name.freeze, @values.freeze, self_closing: @closing, readable: stop - @began <= MOST_TAG, stop: stop)
+            @raw = @listener.start_tag(tag)
+            case @raw
+            when nil then :data
+            when :plaintext then :plaintext
+            when "script" then (@script = :plain) && :script
+            else :raw_text
+            end
+          end
+
+          def script_becomes(state, length)
+            @script = state
+            go(:script, length)
+          end
+
+          # The bytes.
+
+          def go(state, length)
+            @at += length
+            @state = state
+            true
+          end
+
+          def byte(index) = @bytes[@at + index]
+
+          def slice(index, length) = @bytes.byteslice(@at + index, length)
+
+          def ahead?(bytes) = slice(2, bytes.bytesize) == bytes
+
+          def skip_space
+            @at = @bytes.index(NOT_SPACE, @at) || @bytes.bytesize
+            byte(0)
+          end
+
+          # Goes to what is found; where nothing is, to the last bytes, which may be the beginning of it.
+          def find(what, rest)
+            found = what.match(@bytes, @at)
+            @at = found ? found.begin(0) : [@at, @bytes.bytesize - rest].max
+            found && found[0]
+          end
+
+          def pass(what, rest)
+            found = find(what, rest)
+            found && go(:data, found.bytesize)
+          end
+
+          # Adds what comes before the end to `kept`, of which no more than one byte beyond `most` is kept.
+          def take_until(stop, kept, most)
+            ended = @bytes.index(stop, @at)
+            length = (ended || @bytes.bytesize) - @at
+            free = most + 1 - kept.bytesize
+            kept << slice(0, [length, free].min) if free > 0
+            @at += length
+            ended
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,104 @@
+# frozen_string_literal: true
+
+require_relative "../parser"
+
+module Hikyaku
+  module HTTP
+    class Proxy
+      # A browser's connection as one reads and writes it: whole requests, and bytes, each within a time.
+      class Wire
+        PIECE = 65_536
+        private_constant :PIECE
+
+        # The browser took or gave nothing for too long, or is gone.
+        class Gone < StandardError
+        end
+
+        # @return [Socket]
+        attr_reader :socket
+
+        # @param socket [Socket]
+        # @param idle [Numeric] seconds between requests
+        # @param read [Numeric] seconds without a byte within one
+        # @param write [Numeric] seconds without the browser taking a byte
+        # @param limits [Hash] see {Parser#initialize}
+        def initialize(socket, idle: 60, read: 30, write: 60, **limits)
+          @socket = socket
+          @idle = idle
+          @read = read
+          @write = write
+          @parser = Parser.new(:request, **limits)
+        end
+
+        # The next request.
+        #
+        # @return [Parser::Request, nil] nil when none comes any more
+        # @raise [Parser::Malformed, Gone]
+        def request
+          loop do
+            part = @parser.next
+            return part if part
+            bytes = read(@parser.idle? ? @idle : @read)
+            return if bytes.nil? && @parser.idle?
+            bytes ? @parser << bytes : @parser.close
+          end
+        rescue Gone
+          raise unless @parser.idle?
+          nil
+        end
+
+        # The next of the request's body, without waiting for it.
+        #
+        # @return [String, Symbol] binary; :end when it is whole; :wait when nothing is there
+        # @raise [Parser::Malformed, Gone]
+        def body
+          loop do
+            part = @parser.next
+            return part if part
+            bytes = @socket.read_nonblock(PIECE, exception: false)
+            return :wait if bytes == :wait_readable
+            bytes ? @parser << bytes : @parser.close
+          end
+        rescue IOError, SystemCallError
+          raise Gone
+        end
+
+        # @return [String] what came after a request that ends HTTP here
+        def rest = @parser.rest
+
+        # @param bytes [String]
+        # @return [void]
+        # @raise [Gone]
+        def write(bytes)
+          until bytes.empty?
+            count = @socket.write_nonblock(bytes, exception: false)
+            if count == :wait_writable
+              raise Gone unless @socket.wait_writable(@write)
+            else
+              bytes = bytes.byteslice(count..)
+            end
+          end
+        rescue IOError, SystemCallError
+          raise Gone
+        end
+
+        # @return [void]
+        def close
+          @socket.close
+        rescue IOError, SystemCallError
+          nil
+        end
+
+        private
+
+        def read(seconds)
+          raise Gone unless @socket.wait_readable(seconds)
+          bytes = @socket.read_nonblock(PIECE, exception: false)
+          (bytes == :wait_readable) ? "" : bytes
+        rescue IOError, SystemCallError
+          raise Gone
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,189 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "json"
+require "hikyaku/http/client/link"
+
+class HTTPClientLinkTest < Minitest::Test
+  Link = Hikyaku::HTTP::Client::Link
+  private_constant :Link
+
+  def setup = @link = Link.new
+
+  test "before anything is known, a little may be under way, on one connection" do
+    assert_equal [nil, nil, 1_500.0, 14_600.0, 1], [@link.round_trip, @link.rate, @link.answer_bytes, @link.window, @link.connections]
+    assert_equal({"answer" => 1_500}, @link.record)
+  end
+
+  test "the round trip is the shortest that was seen" do
+    {[0.26] => 0.26, [0.26, 0.3] => 0.26, [0.3, 0.26] => 0.26, [0.0] => 1e-5, [-1.0] => 1e-5, [0.26, 0.0, 5.0] => 1e-5}.each do |times, shortest|
+      setup
+      times.each { |seconds| @link.connected(seconds) }
+      assert_equal shortest, @link.round_trip, times.inspect
+    end
+  end
+
+  test "the rate is what came in a round trip at least" do
+    @link.connected(0.1)
+    came([0.0, 9_000], [0.05, 1_000])
+    assert_nil @link.rate
+    came([0.1, 1_000])
+    assert_in_delta 20_000, @link.rate, 0.1
+  end
+
+  test "short stretches say nothing, on however short a way" do
+    @link.connected(0.0001)
+    came([0.0, 1_000], [0.001, 1_000_000], [0.019, 1_000_000])
+    assert_nil @link.rate
+    came([0.04, 2_000_000])
+    assert_in_delta 100_000_000, @link.rate, 1
+  end
+
+  test "the rate is the highest of the last twelve" do
+    @link.connected(1.0)
+    came([0.0, 0], [1.0, 50_000])
+    11.times { |i| came([2.0 + i, 10_000]) }
+    assert_in_delta 50_000, @link.rate, 0.1
+    came([13.0, 10_000])
+    assert_in_delta 10_000, @link.rate, 0.1
+    came([14.0, 20_000])
+    assert_in_delta 20_000, @link.rate, 0.1
+  end
+
+  test "a line that stood idle says nothing of its rate" do
+    @link.connected(0.1)
+    came([0.0, 1_000], [0.1, 5_000])
+    @link.idle
+    came([100.0, 1_000_000_000])
+    assert_in_delta 50_000, @link.rate, 0.1
+    came([100.2, 18_000])
+    assert_in_delta 90_000, @link.rate, 0.1
+  end
+
+  test "with the round trip alone, as much may be under way as new connections give at once" do
+    @link.connected(0.26)
+    assert_equal 3 * 14_600.0, @link.window
+  end
+
+  test "as much may be under way as fills the line, and somewhat more; much more until it is known to be full" do
+    known(round_trip: 0.26, rate: 48_000)
+    filling = 48_000 * 0.26
+    assert_in_delta 2.5 * filling + 1_500, @link.window, 1
+    came([2.0, 48_000])
+    assert_in_delta 2.5 * filling + 1_500, @link.window, 1
+    came([3.0, 48_000])
+    assert_in_delta 1.6 * filling + 1_500, @link.window, 1
+  end
+
+  test "two answers may be under way at least" do
+    known(round_trip: 0.001, rate: 1_000)
+    20.times { @link.answered(50_000) }
+    assert_in_delta 2 * @link.answer_bytes, @link.window, 0.1
+  end
+
+  test "what may be under way grows until the line is full, and then is as much as fills it" do
+    @link.connected(0.5)
+    windows = Array.new(10) do |round|
+      # What is under way comes within a round trip, but no more than the line carries.
+      came([round * 0.5, [@link.window, 400_000].min.round])
+      @link.window
+    end
+    assert_equal windows[0, 4].uniq.sort, windows[0, 4]
+    assert_in_delta 1.6 * 400_000 + 1_500, windows.last, 2
+  end
+
+  test "a line on which less was asked for than it takes says nothing of how little that is, but of how much" do
+    known(round_trip: 1.0, rate: 50_000)
+    20.times { |i| @link.received(10_000, 2.0 + i, limited: true) }
+    assert_in_delta 50_000, @link.rate, 0.1
+    @link.received(80_000, 22.0, limited: true)
+    assert_in_delta 80_000, @link.rate, 0.1
+    setup
+    @link.connected(1.0)
+    [0.0, 1.0].each { |now| @link.received(10_000, now, limited: true) }
+    assert_in_delta 10_000, @link.rate, 0.1
+  end
+
+  # Seconds and bytes a second; connections that are worth opening.
+  CONNECTIONS = {
+    [0.0001, nil] => 1, [0.05, nil] => 1, [0.15, nil] => 2, [0.26, nil] => 3, [0.6, nil] => 6, [30.0, nil] => 6,
+    [0.26, 48_000] => 1, [0.15, 187_500] => 2, [0.6, 1_250_000] => 6, [0.001, 100_000_000] => 6, [0.0001, 100_000_000] => 1, [0.6, 100] => 1
+  }.freeze
+  private_constant :CONNECTIONS
+
+  test "as many connections are worth opening as fill the line while they are new" do
+    CONNECTIONS.each do |(round_trip, rate), connections|
+      setup
+      known(round_trip: round_trip, rate: rate)
+      assert_equal connections, @link.connections, [round_trip, rate].inspect
+    end
+  end
+
+  test "the mean of answers follows the newest, not too fast" do
+    @link.answered(2_500)
+    assert_in_delta 1_700, @link.answer_bytes, 0.01
+    100.times { @link.answered(10_000) }
+    assert_in_delta 10_000, @link.answer_bytes, 1
+    100.times { @link.answered(0) }
+    assert_in_delta 0, @link.answer_bytes, 1
+  end
+
+  test "what is known survives as JSON" do
+    known(round_trip: 0.26, rate: 48_000)
+    came([2.0, 48_000], [3.0, 48_000])
+    @link.answered(2_500)
+    again = Link.new(JSON.parse(JSON.generate(@link.record)))
+    assert_in_delta @link.window, again.window, 2
+    assert_equal [@link.connections, @link.record], [again.connections, again.record]
+  end
+
+  test "a round trip of another day is replaced by the first that is measured, and that by shorter ones" do
+    @link = Link.new({"round_trip" => 0.01})
+    [[0.6, 0.6], [0.7, 0.6], [0.5, 0.5]].each do |seconds, kept|
+      @link.connected(seconds)
+      assert_equal kept, @link.round_trip
+    end
+  end
+
+  test "a rate of another day is forgotten in the course of time" do
+    @link = Link.new({"round_trip" => 1.0, "rate" => 1_000_000})
+    assert_equal 1_000_000.0, @link.rate
+    @link.connected(1.0)
+    13.times { |i| came([i.to_f, 10_000]) }
+    assert_in_delta 10_000, @link.rate, 1
+  end
+
+  # Numbers as a file may have them, whoever wrote it.
+  RECORDS = [
+    {}, {"round_trip" => nil, "rate" => nil, "answer" => nil}, {"round_trip" => 0}, {"round_trip" => -5, "rate" => -5, "answer" => -5}, {"round_trip" => 0, "rate" => 0, "answer" => 0},
+    {"round_trip" => 1e300, "rate" => 1e300, "answer" => 1e300}, {"round_trip" => 10**300, "rate" => 10**300, "answer" => 10**300},
+    {"round_trip" => Float::INFINITY, "rate" => Float::INFINITY, "answer" => Float::INFINITY}, {"round_trip" => 1e-300, "rate" => 1e-300, "answer" => 1e-300},
+    {"rate" => 5}, {"answer" => 5}, {"whatever" => 5}
+  ].freeze
+  private_constant :RECORDS
+
+  test "a record of any numbers makes a link that can be used" do
+    RECORDS.each do |record|
+      link = Link.new(record)
+      assert_predicate link.window, :finite?, record.inspect
+      assert_operator link.window, :>, 0
+      assert_includes 1..6, link.connections
+      assert_operator link.answer_bytes, :>=, 64
+      link.connected(0.1)
+      assert_equal 0.1, link.round_trip unless record.empty?
+      JSON.generate(link.record)
+    end
+  end
+
+  private
+
+  # Times and bytes.
+  def came(*pieces) = pieces.each { |now, bytes| @link.received(bytes, now) }
+
+  def known(round_trip:, rate:)
+    @link.connected(round_trip)
+    return unless rate
+    lasted = [round_trip, 1.0].max
+    came([0.0, 1], [lasted, (rate * lasted).round])
+  end
+end

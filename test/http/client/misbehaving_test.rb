@@ -1,0 +1,144 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "hikyaku/http/client"
+require "support/misbehaving"
+
+# The client against servers that misbehave: each caller has its own answer, or a clear error; nothing unsafe is sent twice.
+class HTTPClientMisbehavingTest < Minitest::Test
+  PATHS = ["/index.html", *Array.new(24) { |i| "/#{i}.#{%w[gif css js txt][i % 4]}" }].freeze
+  # What each way leaves a caller with: everything, or errors where nothing else can be.
+  WHOLE = {
+    well_behaved: {}, closes_after: {n: 3}, http_10: {}, discards_second: {}, hangs_on_second: {}, interim_first: {}, head_with_body: {},
+    close_delimited: {}, slow_first_byte: {seconds: 0.02}, keep_alive_max: {max: 3}, closes_kept_open: {}, goes_on_after_close: {}, times_out_idle: {},
+    not_modified_with_body: {}, refuses_second: {}
+  }.freeze
+  TIMEOUTS = {first_byte: 2.5, read: 1}.freeze
+  private_constant :PATHS, :WHOLE, :TIMEOUTS
+
+  WHOLE.each do |way, options|
+    test "everything comes from a server with the habit #{way}" do
+      Misbehaving.run(way, **options) do |server|
+        outcomes = page(server)
+        assert_equal [], outcomes.reject(&:ok?).map(&:inspect)
+        assert_own outcomes
+      end
+    end
+  end
+
+  test "everything comes from a server that closes after each answer, and says so, or does not" do
+    [{n: 1}, {n: 1, announced: true}, {n: 5, announced: true}].each do |options|
+      Misbehaving.run(:closes_after, **options) { |server| assert_own page(server), all: true }
+    end
+  end
+
+  %i[content_location etag type].each do |reveals|
+    test "answers out of order that show it by #{reveals} are given to nobody else" do
+      Misbehaving.run(:answers_out_of_order, reveals: reveals) do |server|
+        client = self.client(cache: reveals == :etag)
+        # Known tags are what tells.
+        PATHS.each { |path| client.get(server.url(path), headers: {"Cache-Control" => "no-cache"}) } if reveals == :etag
+        outcomes = [client.get(server.url(PATHS.first), headers: {"Cache-Control" => "no-cache"}), *client.get(*PATHS.drop(1).map { |path| server.url(path) }, headers: {"Cache-Control" => "no-cache"})]
+        assert_own outcomes, all: true
+      end
+    end
+  end
+
+  %i[bad_chunk resets promises_more extra_bytes stray_line_end wrong_gzip].each do |way|
+    test "with the habit #{way} each has its own answer or an error" do
+      Misbehaving.run(way) { |server| assert_own page(server) }
+    end
+  end
+
+  test "an origin that mixed answers up is not pipelined any more, and says why" do
+    Misbehaving.run(:answers_out_of_order) do |server|
+      client = self.client
+      page(server, client: client)
+      assert_match(/not pipelined.*belong/, client.explain(server.url))
+    end
+  end
+
+  test "an origin that forgets the second of two is not pipelined, and says why" do
+    Misbehaving.run(:discards_second) do |server|
+      client = self.client
+      page(server, client: client)
+      assert_match(/not pipelined.*second of two/, client.explain(server.url))
+    end
+  end
+
+  test "what may change something is sent once, whatever becomes of it" do
+    %i[resets closes_kept_open promises_more bad_chunk closes_after].each do |way|
+      Misbehaving.run(way) do |server|
+        client = self.client
+        5.times do |i|
+          client.post(server.url("/post-#{i}"), body: "x")
+        rescue Hikyaku::HTTP::RequestFailed
+          nil
+        end
+        posts = server.log.select { |entry| entry[1] == "POST" }.map { |entry| entry[2] }
+        assert_equal posts.uniq, posts, way
+      end
+    end
+  end
+
+  test "HEAD answers with a body leave the connection unused" do
+    Misbehaving.run(:head_with_body) do |server|
+      client = self.client
+      4.times { |i| assert_equal "", client.head(server.url("/#{i}")).body }
+      assert_own page(server, client: client), all: true
+    end
+  end
+
+  # 20 requests of each page, at random any habit at any of them.
+  COUNT = Integer(ENV.fetch("HIKYAKU_TEST_RANDOM_PAGES", "200"))
+  private_constant :COUNT
+
+  test "random pages from servers that misbehave at random: own answers or clear errors" do
+    queue = Queue.new.tap { |all| COUNT.times { |seed| all << seed } }.close
+    failures = Queue.new
+    Array.new(16) {
+      Thread.new do
+        while (seed = queue.pop)
+          failures << seed unless sound?(seed)
+        end
+      end
+    }.each(&:join)
+    assert_equal [], Array.new(failures.size) { failures.pop }.sort, "these seeds"
+  end
+
+  private
+
+  def sound?(seed)
+    # What forgets a request in the middle of a connection, after it has answered two of one write, and answers on, shifts all that comes after
+    # it: nobody can see that (docs/guides/slow-links.md).
+    random = Misbehaving::Random.new(seed, without: [:discards_second])
+    paths = random.paths(20)
+    Misbehaving.run(random) do |server|
+      client = self.client
+      first, *rest = paths
+      outcomes = [*client.get([server.url(first)]), *client.get(rest.map { |path| server.url(path) })]
+      outcomes.zip(paths).all? do |outcome, path|
+        outcome.error ? outcome.error.is_a?(Hikyaku::HTTP::RequestFailed) : (outcome.status != 200 || outcome.body == Misbehaving.body_of(path))
+      end
+    end
+  end
+
+  def client(cache: false) = Hikyaku::HTTP::Client.new(memory: nil, proxy: nil, timeouts: TIMEOUTS, cache: cache)
+
+  def page(server, client: nil)
+    client ||= self.client
+    first, *rest = PATHS
+    [*client.get([server.url(first)]), *client.get(rest.map { |path| server.url(path) })]
+  end
+
+  def assert_own(outcomes, all: false)
+    outcomes.zip(PATHS) do |outcome, path|
+      if outcome.error
+        refute all, outcome.error.message
+        assert_kind_of Hikyaku::HTTP::RequestFailed, outcome.error
+      elsif outcome.ok?
+        assert_equal Misbehaving.body_of(path), outcome.body, path
+      end
+    end
+  end
+end

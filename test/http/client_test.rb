@@ -1,0 +1,177 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "hikyaku/http/client"
+require "support/misbehaving"
+
+# The client against servers that behave.
+class HTTPClientTest < Minitest::Test
+  Client = Hikyaku::HTTP::Client
+  private_constant :Client
+
+  test "one URL gives its response" do
+    serve do |server, client|
+      response = client.get(server.url("/a.css"))
+      assert_equal [200, Misbehaving.body_of("/a.css"), "text/css", server.url("/a.css")], [response.status, response.body, response["Content-Type"], response.url]
+      assert_predicate response, :ok?
+      assert_equal Encoding::UTF_8, response.text.encoding
+    end
+  end
+
+  test "several URLs give their outcomes in order, whatever the order of what is more urgent" do
+    serve do |server, client|
+      paths = Array.new(40) { |i| "/#{i}.#{%w[gif css js html][i % 4]}" }
+      assert_equal paths.map { |path| Misbehaving.body_of(path) }, client.get(*urls(server, paths)).map(&:body)
+      assert_equal paths.map { |path| Misbehaving.body_of(path) }, client.get(urls(server, paths.reverse)).map(&:body).reverse
+    end
+  end
+
+  test "a block is given each as soon as it is there" do
+    serve do |server, client|
+      seen = []
+      assert_nil client.get(*urls(server, %w[/a /b /c])) { |outcome| seen << outcome.body }
+      assert_equal %w[/a /b /c].map { |path| Misbehaving.body_of(path) }.sort, seen.sort
+    end
+  end
+
+  test "once two requests of one write were answered, many are under way on one connection" do
+    serve(max_connections: 1) do |server, client|
+      client.get(server.url("/"))
+      assert_match(/not pipelined yet/, client.explain(server.url))
+      client.get(*urls(server, Array.new(30) { |i| "/#{i}" }))
+      assert_match(/is pipelined/, client.explain(server.url))
+      assert_equal 1, server.connections
+      assert_equal 31, server.log.size
+    end
+  end
+
+  test "two who ask for the same share one fetch" do
+    serve do |server, client|
+      bodies = client.get(server.url("/a"), server.url("/a"), server.url("/a#b")).map(&:body)
+      assert_equal [Misbehaving.body_of("/a")] * 3, bodies
+      assert_equal ["/a"], server.log.map { |entry| entry[2] }
+    end
+  end
+
+  test "what differs in a header is asked for twice" do
+    serve do |server, client|
+      one, two = client.fetch(server.url("/a"), headers: {"Accept-Language" => "ja"}), client.fetch(server.url("/a"), headers: {"Accept-Language" => "en"})
+      [one, two].each { |fetch| assert_predicate fetch.value, :ok? }
+      assert_equal %w[en ja], server.log.map { |entry| entry[3]["accept-language"] }.sort
+    end
+  end
+
+  test "only the first request of a connection says who asks; what is compressed already is not offered codings" do
+    serve(max_connections: 1) do |server, client|
+      client.get(server.url("/a.txt"))
+      client.get(server.url("/b.gif"))
+      first, second = server.log.map(&:last)
+      assert_match(/\Ahikyaku\//, first["user-agent"])
+      assert_match(/gzip/, first["accept-encoding"])
+      assert_equal %w[host], second.keys
+    end
+  end
+
+  test "a POST has a connection to itself, and is sent once" do
+    serve do |server, client|
+      assert_equal "POST /a\n", client.post(server.url("/a"), body: "x" * 100_000).body
+      assert_equal(["POST"], server.log.map { |entry| entry[1] })
+      assert_equal "100000", server.log.first.last["content-length"]
+    end
+  end
+
+  test "a body that is read goes in chunks" do
+    serve do |server, client|
+      assert_equal "PUT /a\n", client.put(server.url("/a"), body: StringIO.new("x" * 200_000)).body
+      assert_equal "chunked", server.log.first.last["transfer-encoding"]
+    end
+  end
+
+  test "a stream gives its pieces, and an enumerator of them" do
+    serve do |server, client|
+      stream = client.open(server.url("/a"))
+      assert_equal 200, stream.status
+      assert_equal Misbehaving.body_of("/a"), stream.each.to_a.join
+      assert_equal Misbehaving.body_of("/b"), client.open(server.url("/b"), &:read)
+    end
+  end
+
+  test "many threads share a client" do
+    serve do |server, client|
+      bodies = Array.new(8) { |thread| Thread.new { Array.new(20) { |i| client.get(server.url("/#{thread}-#{i}")).body } } }.map(&:value)
+      assert_equal Array.new(8) { |thread| Array.new(20) { |i| Misbehaving.body_of("/#{thread}-#{i}") } }, bodies
+    end
+  end
+
+  test "a fetch that is not wanted any more raises, and others come" do
+    serve do |server, client|
+      one, two = client.fetch(server.url("/a")), client.fetch(server.url("/b"))
+      one.cancel
+      assert_raises(Hikyaku::HTTP::Canceled) { one.value }
+      assert_equal Misbehaving.body_of("/b"), two.value.body
+    end
+  end
+
+  test "where nobody listens the error says so" do
+    port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
+    error = assert_raises(Hikyaku::HTTP::ConnectFailed) { client.get("http://127.0.0.1:#{port}/") }
+    assert_match(/127\.0\.0\.1.*#{port}/, error.message)
+    outcomes = client.get("http://127.0.0.1:#{port}/a", "http://127.0.0.1:#{port}/b")
+    assert_equal [Hikyaku::HTTP::ConnectFailed] * 2, outcomes.map { |outcome| outcome.error.class }
+    assert_raises(Hikyaku::HTTP::ConnectFailed) { outcomes.first.body }
+  end
+
+  {
+    "ftp://example.com/" => /no http or https URL/, "/a" => /no URL/, "http://" => /URL/, "http://a:b@ c/" => /no URL/, "x" * 20_000 => /longer than/
+  }.each do |url, message|
+    test "#{url[0, 30]} is refused before anything is asked" do
+      error = assert_raises(Hikyaku::HTTP::InvalidURL) { client.get("http://127.0.0.1:1/", url) }
+      assert_match message, error.message
+      refute_includes error.message, "a:b@"
+    end
+  end
+
+  test "header fields that would change the framing, or that are none, are refused" do
+    [["Content-Length", "3"], ["transfer-encoding", "chunked"], ["a b", "c"], ["X", "a\r\nY: b"], ["Connection", "close"]].each do |name, value|
+      assert_raises(ArgumentError, name) { client.get("http://127.0.0.1:1/", headers: {name => value}) }
+    end
+  end
+
+  test "all that is asked for in time is answered in time, or raises" do
+    Misbehaving.run(:slow_first_byte, seconds: 5) do |server|
+      error = assert_raises(Hikyaku::HTTP::TimedOut) { client.get(server.url("/a"), timeout: 0.1) }
+      assert_equal :total, error.phase
+      error = assert_raises(Hikyaku::HTTP::TimedOut) { client(timeouts: {first_byte: 0.1}).get(server.url("/a")) }
+      assert_equal :first_byte, error.phase
+    end
+  end
+
+  test "a client can be used on after it was closed" do
+    serve do |server, client|
+      client.get(server.url("/a"))
+      client.close
+      assert_predicate client.get(server.url("/b")), :ok?
+      assert_equal 2, server.connections
+    end
+  end
+
+  test "a child of the process has connections of its own" do
+    serve do |server, client|
+      client.get(server.url("/a"))
+      pid = fork { exit!(client.get(server.url("/b")).ok? ? 0 : 1) }
+      assert_predicate Process.wait2(pid).last, :success?
+      assert_predicate client.get(server.url("/c")), :ok?
+      assert_equal 2, server.connections
+    end
+  end
+
+  private
+
+  def client(**options) = Client.new(memory: nil, cache: false, proxy: nil, **options)
+
+  def serve(**options)
+    Misbehaving.run(:well_behaved) { |server| yield server, client(**options) }
+  end
+
+  def urls(server, paths) = paths.map { |path| server.url(path) }
+end
