@@ -25,8 +25,12 @@ module Bench
       "append" => %w[append samples],
       "stream" => %w[net stream],
       "shaper" => %w[flags link/lane link/shaper],
-      "probe" => %w[samples link/probe]
+      "probe" => %w[samples link/probe],
+      "bulk" => %w[net link/bulk]
     }.freeze
+
+    LOCK = Mutex.new # links are measured in several threads
+    private_constant :LOCK
 
     # A compiler that is missing, or that refuses the sources.
     class Failed < StandardError
@@ -38,7 +42,7 @@ module Bench
       # @raise [Failed] with what the compiler said
       def program(name)
         path = File.join(BINARIES, name)
-        compile(name, path) unless fresh?(path)
+        LOCK.synchronize { compile(name, path) unless fresh?(path) }
         path
       end
 

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "optparse"
+require_relative "journal"
 require_relative "machine"
 require_relative "page"
 require_relative "rounds"
@@ -11,7 +12,7 @@ module Bench
     RESULTS = File.expand_path("../results", __dir__)
     SCRATCH = File.expand_path("../../tmp/bench", __dir__)
 
-    # @param name [String] a scenario, or a suite: "all" (of the hub), "broker", "action_cable"
+    # @param name [String] a scenario, or the key of a suite: "all" (of the hub), "broker", …
     # @param arguments [Array<String>]
     # @return [Integer] the exit code
     def self.run(name, arguments) = new(name).run(arguments)
@@ -45,11 +46,23 @@ module Bench
       left_out = impossible.merge(absent)
       facts = facts_of(named || wanted.map { |name| Entrants.fetch(name) }) # before the runs: the tree may change meanwhile
       scenarios = @classes.map { |scenario| scenario.new(entrants: entrants_of(scenario) - left_out.keys, values: @values, quick: @quick) }
-      rounds = Rounds.new(scenarios, @rounds || (@quick ? 1 : suite.rounds)) { |line| warn line }
-      warn "#{rounds.size} runs"
+      facts = resumed(facts)
+      rounds = Rounds.new(scenarios, @rounds || (@quick ? 1 : suite.rounds), journal: @journal) { |line| warn line }
+      warn "#{rounds.size} runs#{", #{@journal.size} of them measured before" if @journal&.size&.positive?}"
       results = rounds.call
       Page.new(results, facts: facts, left_out: left_out,
         notes: {"command" => command_line, "rounds" => rounds.count, "interrupted" => rounds.interrupted?})
+    end
+
+    # Goes on from where the same command was interrupted.
+    #
+    # @return [Hash{String => String}] facts, as they were when that began
+    def resumed(facts)
+      return facts unless suite&.resumes
+      identity = {"name" => @name, "words" => @words - %w[--check --anew], "commit" => facts["commit"]}
+      @journal = Journal.new(SCRATCH, identity, anew: @anew)
+      @journal.start(facts)
+      @journal.size.zero? ? facts : @journal.facts.merge("continued" => facts["date"])
     end
 
     def facts_of(entrants) = Machine.facts(entrants).merge(@classes.map(&:versions).reduce({}, :merge))
@@ -75,6 +88,7 @@ module Bench
       puts page.tables
       target = directory(page)
       warn "Written: #{page.write(target).join(", ")}" if target
+      @journal&.finish unless page.interrupted?
       (@check && !page.targets.all?(&:reached?)) ? 1 : 0
     end
 
@@ -133,6 +147,7 @@ module Bench
         o.on("--entrants LIST", Array, "who takes part: #{Entrants.names(suite).join(", ")}") { |names| @entrants = names }
         o.on("--out DIR", "write the page there (of a whole page: bench/results; --quick or --entrants: tmp/bench; else nowhere)") { |dir| @out = dir }
         o.on("--from FILE", "make the page from the runs of an earlier results.json") { |file| @from = file }
+        o.on("--anew", "do not go on from where it was interrupted") { @anew = true } if suite&.resumes
         o.on("--check", "exit with 1 when a target is not reached") { @check = true }
         @classes.first.settings.each_value { |setting| add(o, setting) } unless @suite
       end

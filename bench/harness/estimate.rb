@@ -7,9 +7,11 @@ module Bench
     UNKNOWN = 5.0 # seconds, before anything is known
 
     # @param steps [Array<Array(String, Object)>] all that are to be taken: scenario and what is measured
-    def initialize(steps)
+    # @param at_once [Hash{String => Integer}] by scenario how many steps are taken at the same time; else one
+    def initialize(steps, at_once: {})
       @left = steps.tally
       @size = steps.size
+      @at_once = at_once
       @taken = Hash.new { |seconds, step| seconds[step] = [] }
     end
 
@@ -24,7 +26,10 @@ module Bench
     def left
       of_scenario = @taken.group_by { |step, _| step.first }.transform_values { |pairs| mean(pairs.flat_map(&:last)) }
       overall = mean(@taken.values.flatten) || UNKNOWN
-      @left.sum { |step, count| count.zero? ? 0 : count * (mean(@taken.fetch(step, [])) || of_scenario[step.first] || overall) }
+      @left.sum do |step, count|
+        next 0 if count.zero?
+        count * (mean(@taken.fetch(step, [])) || of_scenario[step.first] || overall) / @at_once.fetch(step.first, 1)
+      end
     end
 
     # @return [String] " 12/340   4 %, about 24 min left"

@@ -46,9 +46,7 @@ module Bench
         # #{suite.title}
 
         #{suite.about} Rounds: #{@notes["rounds"]}, each with
-        every server in turn; no run is left out. A cell is the median of the rounds, then the least and the greatest. CPU is the
-        server's own, in the scheduler's nanoseconds, over all its threads and processes. A ratio is taken within a round. Compare
-        ratios, not microseconds: they depend on the machine.
+        every #{suite.who} in turn; no run is left out. A cell is the median of the rounds, then the least and the greatest. #{suite.reading}
         #{"\n**Interrupted: not all rounds are there.**\n" if interrupted?}
         Again with: `#{@notes["command"]}`. Every run: [#{DATA}](#{DATA}).
 
@@ -69,7 +67,7 @@ module Bench
     def target_table
       return if targets.empty?
       rows = targets.map { |its| [its.name, title_of(its.entrant), its.bound, its.measured, its.verdict] }
-      "## Targets\n\n" + Markdown.table(%w[Target Server Bound Measured Verdict], rows)
+      "## Targets\n\n" + Markdown.table(["Target", suite.who.capitalize, "Bound", "Measured", "Verdict"], rows)
     end
 
     def title_of(entrant) = Entrants.fetch(entrant).title
@@ -83,7 +81,7 @@ module Bench
       rows = @results.flat_map { |scenario, results| results.incomplete.map { |run| incomplete_row(scenario, run) } }
       return if rows.empty?
       "## Incomplete runs\n\nThe figures of those that ended are in the tables; no target is reached by them.\n\n" +
-        Markdown.table(%w[Scenario Test Server Size Round What], rows)
+        Markdown.table(["Scenario", "Test", suite.who.capitalize, "Size", "Round", "What"], rows)
     end
 
     def incomplete_row(scenario, run)

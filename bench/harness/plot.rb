@@ -3,7 +3,7 @@
 require_relative "svg"
 
 module Bench
-  # A line chart as SVG, its x axis logarithmic: by number of subscribers. Each point has a bar from its least to its
+  # A line chart as SVG, its x axis logarithmic, by number of subscribers, unless said. Each point has a bar from its least to its
   # greatest value. It follows the reader's light or dark mode.
   class Plot
     include Svg
@@ -16,13 +16,15 @@ module Bench
 
     # @param series [Array<Hash>] each {name:, points: [[x, y, least, greatest], …]}
     # @param guide [Hash, nil] {y:, label:}: a dashed line across
+    # @param x_log [Boolean] whether the x axis is logarithmic; else it begins at 0
     # @param y_log [Boolean] whether the y axis is logarithmic too; else it begins at 0
-    def initialize(title:, x:, y:, series:, guide: nil, y_log: false)
+    def initialize(title:, x:, y:, series:, guide: nil, x_log: true, y_log: false)
       @title = title
       @x = x
       @y = y
       @series = series
       @guide = guide
+      @x_log = x_log
       @y_log = y_log
     end
 
@@ -102,7 +104,8 @@ module Bench
     def x_at(x)
       return (LEFT + WIDTH - RIGHT) / 2 if xs.one?
       inner = WIDTH - LEFT - RIGHT - 80
-      (LEFT + 40 + inner * position(Math.log10(x), Math.log10(xs.first), Math.log10(xs.last))).round(1)
+      share = @x_log ? position(Math.log10(x), Math.log10(xs.first), Math.log10(xs.last)) : position(x, 0, xs.last)
+      (LEFT + 40 + inner * share).round(1)
     end
 
     def y_at(y)

@@ -60,6 +60,17 @@ module Bench
     end
 
     # @param cells [Array<Cell>]
+    # @param path [Array<String>] keys into the figures of all
+    # @yieldparam figures [Array<Numeric>] of one round, in the order of the cells
+    # @yieldreturn [Numeric, nil] what they come to
+    # @return [Spread, nil] of the rounds in which all have one
+    def combine(cells, *path)
+      first, *others = cells.map { |cell| values(cell, path) }
+      collect(first.keys.select { |round| others.all? { |its| its.key?(round) } }
+        .filter_map { |round| yield [first, *others].map { |its| its.fetch(round) } })
+    end
+
+    # @param cells [Array<Cell>]
     # @return [Boolean] whether nothing was lost in any run of these
     def whole?(*cells) = cells.all? { |cell| @of.fetch(cell, []).all?(&:whole?) }
 

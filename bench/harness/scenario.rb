@@ -47,6 +47,10 @@ module Bench
       # @return [Integer, nil]
       def at_most_rounds(number = nil) = number ? @at_most_rounds = number : @at_most_rounds
 
+      # @param number [Integer] of cells, each of another place, that are measured at the same time because they do not disturb each other
+      # @return [Integer]
+      def at_once(number = nil) = number ? @at_once = number : @at_once || 1
+
       # @param names [Array<String>]
       # @param quick [Array<String>, nil] those of them that take part in a short look; nil: all
       # @return [Array<String>] who takes part unless others are named
@@ -100,6 +104,15 @@ module Bench
     # @param cell [Cell]
     # @return [Hash] figures, with "whole": whether nothing was lost, refused or misdirected
     def measure(cell) = raise(NotImplementedError)
+
+    # @param round [Integer] from 0
+    # @param cell [Cell]
+    # @return [Hash] see {#measure}
+    def measure_in(_round, cell) = measure(cell)
+
+    # @param cell [Cell]
+    # @return [Object] what it is measured on: cells of the same are measured one after another, see {.at_once}
+    def place(_cell) = nil
 
     # @param figures [Hash]
     # @return [String] the figure that counts, for the progress

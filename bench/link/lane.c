@@ -23,16 +23,31 @@ static double draw(struct lane *lane)
     return (double)((lane->random * 2685821657736338717ULL) >> 11) / 9007199254740992.0;
 }
 
+static int64_t later(int64_t one, int64_t other)
+{
+    return one > other ? one : other;
+}
+
+/* When the line is there for a packet that comes now. */
+static int64_t line_ask(struct line *line, int64_t now)
+{
+    if (!line || line->setup_ns == 0) return now;
+    bool is_idle = !line->was_used || now - later(line->used_until, line->there_at) >= line->idle_ns;
+    if (is_idle) line->there_at = now + line->setup_ns;
+    line->was_used = true;
+    return later(now, line->there_at);
+}
+
 static int64_t time_to_leave(const struct lane *lane, size_t length)
 {
     double rate = lane->settings.bits_per_second;
     return rate > 0 ? (int64_t)((double)length * BITS * NS / rate) : 0;
 }
 
-/* Bytes that have not left yet. */
-static double waiting(const struct lane *lane, int64_t now)
+/* Bytes that have not left yet, when the next can leave from then on at the earliest. */
+static double waiting(const struct lane *lane, int64_t from)
 {
-    return lane->free_at > now ? (double)(lane->free_at - now) * lane->settings.bits_per_second / BITS / NS : 0;
+    return lane->free_at > from ? (double)(lane->free_at - from) * lane->settings.bits_per_second / BITS / NS : 0;
 }
 
 static void append(struct lane *lane, int64_t at, const void *bytes, size_t length)
@@ -52,18 +67,29 @@ static void append(struct lane *lane, int64_t at, const void *bytes, size_t leng
     lane->under_way++;
 }
 
+/* When a packet comes out that has left: never before one that left earlier. */
+static int64_t arrival(struct lane *lane)
+{
+    int64_t at = lane->free_at + lane->settings.delay_ns;
+    if (lane->settings.jitter_ns > 0) at += (int64_t)(draw(lane) * (double)lane->settings.jitter_ns);
+    return lane->newest = later(at, lane->newest);
+}
+
 void lane_put(struct lane *lane, int64_t now, const void *bytes, size_t length)
 {
     lane->counts.packets++;
     lane->counts.bytes += (long)length;
-    bool is_full = lane->settings.bits_per_second > 0 && waiting(lane, now) + (double)length > lane->settings.most_bytes;
+    struct line *line = lane->settings.line;
+    int64_t from = line_ask(line, now);
+    bool is_full = lane->settings.bits_per_second > 0 && waiting(lane, from) + (double)length > lane->settings.most_bytes;
     if (is_full || lane->under_way == MOST_UNDER_WAY) {
         lane->counts.dropped++;
         return;
     }
-    lane->free_at = (lane->free_at > now ? lane->free_at : now) + time_to_leave(lane, length);
+    lane->free_at = later(lane->free_at, from) + time_to_leave(lane, length);
+    if (line) line->used_until = later(line->used_until, lane->free_at);
     if (draw(lane) < lane->settings.loss) lane->counts.lost++; /* it has taken its time on the line all the same */
-    else append(lane, lane->free_at + lane->settings.delay_ns, bytes, length);
+    else append(lane, arrival(lane), bytes, length);
 }
 
 int64_t lane_next(const struct lane *lane)

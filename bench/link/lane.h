@@ -1,7 +1,7 @@
 /* lane.h: one direction of a link. Packets leave one after another at a rate, some are lost, and the others are under way for
  * some time. Free of input and output; time is an argument, in nanoseconds.
  *
- *     put ──► waits, at most so many bytes ──► leaves at the rate ──► lost? ──► under way ──► take
+ *     put ──► waits, at most so many bytes, until the line is there ──► leaves at the rate ──► lost? ──► under way ──► take
  */
 #ifndef BENCH_LANE_H
 #define BENCH_LANE_H
@@ -10,12 +10,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* What both directions share: a line that is given up when nothing has used it for a while, as in a mobile network. The packet
+ * that comes then waits until it is there again, and what follows waits behind it. In the beginning there is none. */
+struct line {
+    int64_t setup_ns;   /* how long that takes; 0: the line is always there */
+    int64_t idle_ns;    /* after which it is given up */
+    int64_t there_at;   /* when it was, or will be, set up */
+    int64_t used_until; /* when the last packet has left, in either direction */
+    bool was_used;
+};
+
 struct lane_settings {
     double bits_per_second; /* 0: as fast as they come */
     int64_t delay_ns;
+    int64_t jitter_ns; /* more, at random up to this; what would overtake comes out with what it would have overtaken */
     double loss;       /* the share of packets that leave and do not arrive */
     double most_bytes; /* that wait; what comes beyond is dropped */
-    uint64_t seed;     /* of what is lost */
+    uint64_t seed;     /* of what is lost, and of the jitter */
+    struct line *line; /* NULL: it is always there */
 };
 
 struct lane_counts {
@@ -36,6 +48,7 @@ struct lane {
     struct packet *first, *last;
     long under_way;
     int64_t free_at; /* when the last packet has left */
+    int64_t newest;  /* when the last packet comes out */
     uint64_t random;
 };
 

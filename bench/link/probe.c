@@ -79,7 +79,8 @@ static int receive(const char *where)
     fprintf(stderr, "ready\n");
     struct samples delay = {0}, gap = {0};
     long bytes = 0;
-    int64_t first = 0, last = 0;
+    int64_t first = 0, last = 0, newest = 0;
+    long overtaken = 0;
     struct pollfd ready = {.fd = fd, .events = POLLIN};
     while (poll(&ready, 1, last ? SILENCE_MS : FIRST_MS) == 1) {
         char packet[MOST];
@@ -88,12 +89,14 @@ static int receive(const char *where)
         if (length < (ssize_t)sizeof sent) continue;
         memcpy(&sent, packet, sizeof sent);
         samples_add(&delay, now - sent);
+        if (sent < newest) overtaken++;
+        else newest = sent;
         if (last) samples_add(&gap, now - last);
         else first = now;
         if (last) bytes += length + HEADERS; /* what came since the first */
         last = now;
     }
-    printf("{\"seconds\": %.6f, \"bytes\": %ld, \"delay_ms\": ", (double)(last - first) / 1e9, bytes);
+    printf("{\"seconds\": %.6f, \"bytes\": %ld, \"overtaken\": %ld, \"delay_ms\": ", (double)(last - first) / 1e9, bytes, overtaken);
     samples_print_json(&delay, stdout);
     printf(", \"gap_ms\": ");
     samples_print_json(&gap, stdout);

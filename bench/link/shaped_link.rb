@@ -5,7 +5,8 @@ require "open3"
 require_relative "../harness/build"
 
 module Bench
-  # Two networks with a link between them that has a rate, a delay and a loss: shaper.c moves the packets.
+  # Two networks with a link between them that has a rate, a delay and a loss: shaper.c moves the packets. There may be several at
+  # once: addresses are those of their own networks.
   #
   #     load, 10.79.0.1 ── tun ── shaper ── tun ── 10.79.0.2, server
   class ShapedLink
@@ -17,6 +18,10 @@ module Bench
     OTHER = "10.79.0.1"
     DEVICE = "shaped"
     TUN = "/dev/net/tun"
+    # A network with IPv6 says a few words of its own, and each takes its time on a slow line.
+    QUIET = "for name in all default; do file=/proc/sys/net/ipv6/conf/$name/disable_ipv6; [ ! -e $file ] || echo 1 > $file; done"
+    LOCK = Mutex.new # the first network that ip makes prepares a folder for all
+    private_constant :QUIET, :LOCK
 
     class << self
       # @param settings [Hash] see {#initialize}
@@ -39,6 +44,9 @@ module Bench
       rescue Unavailable => error
         error.message
       end
+
+      # @return [Integer] another for each link of this process
+      def next_number = LOCK.synchronize { @number = (@number || 0) + 1 }
     end
 
     # @return [Hash{String => Hash}, nil] once closed: of "up" and "down" how many packets were dropped, lost, delivered
@@ -47,12 +55,16 @@ module Bench
     # @param up [Numeric, nil] bits a second from the load to the server; nil: no limit
     # @param down [Numeric, nil] the other way
     # @param delay [Numeric] milliseconds that a packet is under way: half a round trip
+    # @param jitter [Numeric] milliseconds more, at random up to this; none overtakes another
     # @param loss [Numeric] the share of packets that is lost, either way
-    # @param queue [Numeric, nil] bytes that wait at most; nil: a quarter of a second
-    # @param seed [Integer] which are lost
-    def initialize(up: nil, down: nil, delay: 0, loss: 0, queue: nil, seed: 1)
-      @options = {up: up, down: down, delay: delay, loss: loss, queue: queue, seed: seed}.compact
-      @ends = %w[l s].map { |letter| "hks#{letter}#{Process.pid}" }
+    # @param queue [Numeric, nil] bytes that wait at most, either way; nil: a quarter of a second, at least 100,000
+    # @param setup [Numeric, nil] milliseconds that an idle line takes to be there again; goes with `idle`
+    # @param idle [Numeric, nil] milliseconds without a packet, either way, after which the line is given up
+    # @param seed [Integer] which are lost, and which are late
+    def initialize(up: nil, down: nil, delay: 0, jitter: nil, loss: 0, queue: nil, setup: nil, idle: nil, seed: 1)
+      @options = {up: up, down: down, delay: delay, jitter: jitter, loss: loss, queue: queue, setup: setup, idle: idle, seed: seed}.compact
+      number = self.class.next_number
+      @ends = %w[l s].map { |letter| "hks#{letter}#{Process.pid}n#{number}" }
     end
 
     # @return [String] the address of the server
@@ -68,7 +80,8 @@ module Bench
     def load = within(@ends.first)
 
     def open
-      @ends.each { |name| said("ip", "netns", "add", name) }
+      LOCK.synchronize { @ends.each { |name| said("ip", "netns", "add", name) } }
+      @ends.each { |name| said(*within(name), "sh", "-c", QUIET) }
       start
       @ends.zip([OTHER, HOST], [HOST, OTHER]) do |name, address, peer|
         said("ip", "-n", name, "address", "add", address, "peer", peer, "dev", DEVICE)
@@ -78,7 +91,7 @@ module Bench
 
     def close
       stop
-      @ends.each { |name| Open3.capture2e("ip", "netns", "delete", name) }
+      LOCK.synchronize { @ends.each { |name| Open3.capture2e("ip", "netns", "delete", name) } }
     rescue Errno::ENOENT
       nil # then nothing was opened either
     end

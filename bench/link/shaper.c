@@ -1,5 +1,5 @@
-/* shaper: a link between two networks: a TUN device in each, and between them a rate, a delay and a loss. It needs no module of
- * the kernel but tun, and root.
+/* shaper: a link between two networks: a TUN device in each, and between them a rate, a delay, a jitter, a loss, and a line that is
+ * given up when it is idle. It needs no module of the kernel but tun, and root.
  *
  *     shaper --left NETWORK --right NETWORK --device NAME [--up BITS] [--down BITS] [--delay MS] [--loss SHARE] …
  *
@@ -31,7 +31,8 @@ static const double LEAST_QUEUE = 100000; /* bytes */
 struct options {
     const char *left, *right, *device;
     double up, down; /* bits a second; 0: no limit */
-    double delay_ms, loss, queue;
+    double delay_ms, jitter_ms, loss, queue;
+    double setup_ms, idle_ms;
     int seed;
 };
 
@@ -44,9 +45,12 @@ static const struct flag table[] = {
     {"up", FLAG_REAL, AT(up), "BITS", "a second, from left to right (no limit)", NULL},
     {"down", FLAG_REAL, AT(down), "BITS", "a second, from right to left (no limit)", NULL},
     {"delay", FLAG_REAL, AT(delay_ms), "MS", "that a packet is under way, either way (0)", NULL},
+    {"jitter", FLAG_REAL, AT(jitter_ms), "MS", "more, at random up to this, without overtaking (0)", NULL},
     {"loss", FLAG_REAL, AT(loss), "SHARE", "of the packets, either way (0)", NULL},
     {"queue", FLAG_REAL, AT(queue), "BYTES", "that wait at most (a quarter of a second, at least 100,000)", NULL},
-    {"seed", FLAG_NUMBER, AT(seed), "N", "which packets are lost (1)", NULL},
+    {"setup", FLAG_REAL, AT(setup_ms), "MS", "that an idle line takes to be there again, with --idle (0)", NULL},
+    {"idle", FLAG_REAL, AT(idle_ms), "MS", "without a packet, either way, until the line is given up", NULL},
+    {"seed", FLAG_NUMBER, AT(seed), "N", "which packets are lost, and which are late (1)", NULL},
 };
 
 static const struct flags flags = {
@@ -92,23 +96,32 @@ static int open_device(const char *network, const char *name)
     return fd;
 }
 
+static int64_t nanoseconds(double milliseconds)
+{
+    return (int64_t)(milliseconds * 1e6);
+}
+
 static void check(const struct options *o)
 {
     if (!o->left || !o->right) flags_refuse(&flags, "--left and --right name two networks");
     if (strlen(o->device) < 1 || strlen(o->device) > MOST_NAME) flags_refuse(&flags, "--device has 1 to 15 letters");
-    if (o->up < 0 || o->down < 0 || o->delay_ms < 0) flags_refuse(&flags, "rates and delay cannot be negative");
+    if (o->up < 0 || o->down < 0 || o->delay_ms < 0 || o->jitter_ms < 0) flags_refuse(&flags, "rates, delay and jitter cannot be negative");
+    if (o->setup_ms < 0 || o->idle_ms < 0) flags_refuse(&flags, "--setup and --idle cannot be negative");
+    if ((o->setup_ms > 0) != (o->idle_ms > 0)) flags_refuse(&flags, "--setup and --idle go together");
     if (o->loss < 0 || o->loss > 1) flags_refuse(&flags, "--loss is 0 to 1");
 }
 
-static void open_lane(struct lane *lane, const struct options *o, double rate, uint64_t seed)
+static void open_lane(struct lane *lane, const struct options *o, double rate, struct line *line, uint64_t seed)
 {
     double most = rate / 8 * QUEUE_SECONDS;
     if (most < LEAST_QUEUE) most = LEAST_QUEUE;
     struct lane_settings settings = {.bits_per_second = rate,
-                                     .delay_ns = (int64_t)(o->delay_ms * 1e6),
+                                     .delay_ns = nanoseconds(o->delay_ms),
+                                     .jitter_ns = nanoseconds(o->jitter_ms),
                                      .loss = o->loss,
                                      .most_bytes = o->queue > 0 ? o->queue : most,
-                                     .seed = seed};
+                                     .seed = seed,
+                                     .line = line};
     lane_open(lane, &settings);
 }
 
@@ -166,9 +179,10 @@ int main(int argc, char **argv)
     sigaction(SIGTERM, &action, NULL);
     be_prompt();
 
+    struct line line = {.setup_ns = nanoseconds(options.setup_ms), .idle_ns = nanoseconds(options.idle_ms)};
     struct lane up, down;
-    open_lane(&up, &options, options.up, (uint64_t)options.seed * 2 + 1);
-    open_lane(&down, &options, options.down, (uint64_t)options.seed * 2 + 2);
+    open_lane(&up, &options, options.up, &line, (uint64_t)options.seed * 2 + 1);
+    open_lane(&down, &options, options.down, &line, (uint64_t)options.seed * 2 + 2);
     int fds[SIDES] = {open_device(options.left, options.device), open_device(options.right, options.device)};
     printf("ready\n");
     fflush(stdout);
