@@ -6,6 +6,7 @@ require "rbconfig"
 require "socket"
 require "tmpdir"
 require_relative "availability"
+require_relative "awaited_process"
 require_relative "free_port"
 
 # A real web server that serves the files of a folder, on a free port of the loopback, as the user who runs the tests.
@@ -14,6 +15,8 @@ require_relative "free_port"
 #     server.url("/a.txt")
 #     server.stop
 class StaticServer
+  include AwaitedProcess
+
   # What each is called where it is installed.
   PROGRAMS = {"nginx" => "nginx", "apache" => "apache2", "lighttpd" => "lighttpd", "h2o" => "h2o", "puma" => nil, "webrick" => nil}.freeze
   MODULES = "/usr/lib/apache2/modules"
@@ -42,10 +45,7 @@ class StaticServer
   def stop
     return unless @pid
     Process.kill("TERM", @pid)
-    deadline = now + PATIENCE
-    sleep 0.01 until (ended = Process.wait(@pid, Process::WNOHANG)) || now > deadline
-    Process.kill("KILL", @pid).then { Process.wait(@pid) } unless ended
-    @pid = nil
+    await_end(@kind, PATIENCE)
   ensure
     FileUtils.rm_rf(@folder)
   end
@@ -137,7 +137,7 @@ class StaticServer
     @pid = Process.spawn(*command, out: path("out.log"), err: [:child, :out], in: File::NULL)
     deadline = now + PATIENCE
     until listening?
-      raise "#{@kind} did not start: #{File.read(path("out.log"))}" if now > deadline || Process.wait(@pid, Process::WNOHANG)
+      raise "#{@kind} did not start: #{log}" if now > deadline || Process.wait(@pid, Process::WNOHANG)
       sleep 0.02
     end
   end
@@ -149,5 +149,5 @@ class StaticServer
     false
   end
 
-  def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+  def log = File.read(path("out.log"))
 end

@@ -104,13 +104,7 @@ module Hikyaku
       # @return [Fetch]
       # @raise [InvalidURL, ArgumentError]
       def fetch(url, timeout: @settings.total, **request)
-        asked = build(url, **request)
-        driver.synchronize do
-          fetch = Fetch.new(asked.address.url, manager: @manager, driver: driver, total: timeout)
-          @manager.submit(asked, fetch)
-          driver.nudge
-          fetch
-        end
+        begun(Fetch, build(url, **request), timeout)
       end
 
       # Begins a request whose answer is taken piece by piece.
@@ -123,13 +117,7 @@ module Hikyaku
       # @return [Stream, Object] without a block the stream, to be closed; else what the block returns
       # @raise [RequestFailed, InvalidURL, ArgumentError]
       def open(url, timeout: @settings.total, alone: true, **request)
-        asked = build(url, alone: alone, **request)
-        stream = driver.synchronize do
-          Stream.new(asked.address.url, manager: @manager, driver: driver, total: timeout).tap do |one|
-            @manager.submit(asked, one)
-            driver.nudge
-          end
-        end
+        stream = begun(Stream, build(url, alone: alone, **request), timeout)
         return stream unless block_given?
         begin
           yield stream
@@ -206,12 +194,16 @@ module Hikyaku
         one ? outcomes.first.value : outcomes
       end
 
+      def begun(kind, request, timeout)
+        driver.synchronize { submit(kind, request, timeout).tap { driver.nudge } }
+      end
+
       def submitted(asked, timeout)
-        asked.each_with_object(Batch.new(driver)) do |request, batch|
-          fetch = Fetch.new(request.address.url, manager: @manager, driver: driver, total: timeout, news: batch.news)
-          @manager.submit(request, fetch)
-          batch << fetch
-        end
+        asked.each_with_object(Batch.new(driver)) { |request, batch| batch << submit(Fetch, request, timeout, news: batch.news) }
+      end
+
+      def submit(kind, request, timeout, **more)
+        kind.new(request.address.url, manager: @manager, driver: driver, total: timeout, **more).tap { |fetch| @manager.submit(request, fetch) }
       end
 
       def each_of(batch, &block)

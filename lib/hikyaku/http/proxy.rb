@@ -67,7 +67,7 @@ module Hikyaku
         @host, @port = @server.addr.values_at(3, 1)
         @guard = users.any? ? Guard.new(users) : nil
         @destination = Destination.new(allow: allow, own: [[@host, @port]])
-        @memory = Client::Memory.new(memory, clock: -> { Process.clock_gettime(Process::CLOCK_REALTIME) })
+        @memory = Client::Memory.new(memory)
         @fields = Fields.new(@memory, all: all_fields)
         @prefetcher = Prefetcher.new(@fields)
         @visits = Visits.new
@@ -105,7 +105,7 @@ module Hikyaku
       end
 
       # @return [String]
-      def url = "http://#{@host.include?(":") ? "[#{@host}]" : @host}:#{@port}"
+      def url = "http://#{authority}"
 
       # @return [Boolean] whether it pipelines and fetches ahead
       # @api private
@@ -138,6 +138,8 @@ module Hikyaku
 
       private
 
+      def authority = "#{@host.include?(":") ? "[#{@host}]" : @host}:#{@port}"
+
       def pool(**options)
         Clients.new(@memory, attended: true, max_redirects: 0, decode: false, user_agent: nil, proxy: nil, max_body_bytes: MOST_AHEAD_BYTES, destinations: destinations, **options)
       end
@@ -145,7 +147,7 @@ module Hikyaku
       # A page of somebody else's, whose name leads here, is not shown it.
       def ours?(request)
         name = request.authority.delete_suffix(":80")
-        name.casecmp?(Report::HOST) || name == "#{@host.include?(":") ? "[#{@host}]" : @host}:#{@port}" || name == "localhost:#{@port}"
+        name.casecmp?(Report::HOST) || name == authority || name == "localhost:#{@port}"
       end
 
       def switched(request, body)

@@ -11,7 +11,7 @@ module Hikyaku
       #
       #     opening ──► open ──► last (nothing more is asked) ──► closed
       #
-      # Its owner is told `opened(connection)`, `head(connection, exchange, response)`, `answered(connection, exchange, response, bytes)`, and at last, once,
+      # Its owner is told `opened(round_trip)`, `head(connection, response)`, `answered(connection, exchange, response, bytes)`, and at last, once,
       # `broke(connection, cause, error)`.
       class Connection
         READ_BYTES = 65_536
@@ -111,10 +111,11 @@ module Hikyaku
         # @param round_trip [Float, nil] seconds
         # @return [void]
         def ask(exchanges, now, round_trip: nil)
-          @rested = rest(now) if idle?
-          @moved_at = now if idle?
           @written_at = now if @segments.empty?
-          was_idle = idle?
+          if (was_idle = idle?)
+            @rested = rest(now)
+            @moved_at = now
+          end
           requests = exchanges.map { |exchange| enter(exchange, now) }
           if round_trip && round_trip > FAR
             first = was_idle ? requests.shift(FIRST_REQUESTS).join : nil
@@ -211,7 +212,7 @@ module Hikyaku
         def go_on_opening(now)
           @io = @opening.step(now) or return
           @moved_at = now
-          @owner.opened(self, @opening.round_trip, now)
+          @owner.opened(@opening.round_trip)
         rescue RequestFailed => error
           break_off(:refused, error)
         end
@@ -278,7 +279,7 @@ module Hikyaku
 
         def receive(bytes, now)
           @owner.received(bytes.bytesize, now)
-          @pipeline.receive(bytes, now) { |event, *about| tell(event, *about, now) }
+          @pipeline.receive(bytes, now) { |event, *about| tell(event, *about) }
           break_off(:last, nil) if @pipeline.over? || (@last && unanswered.empty?)
         rescue Pipeline::Doubtful => error
           break_off(error.surplus? ? :surplus : :doubtful, error)
@@ -290,12 +291,12 @@ module Hikyaku
           break_off(:corrupt, error)
         end
 
-        def tell(event, exchange, response, size, now)
-          (event == :head) ? @owner.head(self, exchange, response, now) : @owner.answered(self, exchange, response, size, now)
+        def tell(event, exchange, response, size)
+          (event == :head) ? @owner.head(self, response) : @owner.answered(self, exchange, response, size)
         end
 
         def ended(now)
-          @pipeline.close(now) { |event, *about| tell(event, *about, now) }
+          @pipeline.close(now) { |event, *about| tell(event, *about) }
           break_off(:closed, nil)
         rescue Parser::Malformed => error
           break_off((error.reason == :truncated) ? :closed : :corrupt, error)

@@ -30,7 +30,7 @@ module Hikyaku
 
         # @param path [String, nil] nil: what is known is forgotten with the client
         # @param clock [#call] seconds of the wall clock
-        def initialize(path, clock:)
+        def initialize(path, clock: -> { Process.clock_gettime(Process::CLOCK_REALTIME) })
           @path = path
           @clock = clock
           @lock = Monitor.new

@@ -46,7 +46,7 @@ module Hikyaku
         def submit(request, fetch)
           request = with_cookies(request)
           found = find(request)
-          return fetch_from_cache(fetch, found.stored.response, request) if found&.fresh?
+          return fetch.complete(found.stored.response) if found&.fresh?
           return fetch.fail(unsatisfiable(request)) if found&.unsatisfiable?
           share = request.shared? && !fetch.is_a?(Stream)
           resource = share ? (@shared[request.key] ||= ResourceManager.new(request, self, @settings)) : ResourceManager.new(request, self, @settings)
@@ -99,9 +99,9 @@ module Hikyaku
           keep_cookies(resource.request, headers)
           return revalidated(resource, headers, seconds) if status == 304 && resource.stored
           return fall_back(resource) if resource.fallback && !resource.given? && OUT_OF_ORDER.include?(status)
-          cached = keep(resource, status, headers, body)
+          keep(resource, status, headers, body)
           return redirect(resource, status, headers) if resource.elsewhere?
-          settle(resource, cached || Response.new(status: status, headers: headers, body: body.freeze, url: resource.request.address.url, seconds: seconds))
+          settle(resource, Response.new(status: status, headers: headers, body: body.freeze, url: resource.request.address.url, seconds: seconds))
         end
 
         # @api private
@@ -142,15 +142,6 @@ module Hikyaku
           server(request.address.origin).enqueue(resource.exchange)
         end
 
-        def fetch_from_cache(fetch, response, request)
-          response = Response.new(status: response.status, headers: response.headers, body: response.body, url: request.address.url, from: :cache)
-          if fetch.is_a?(Stream)
-            fetch.begin(response, nil)
-            fetch.push(response.body)
-          end
-          fetch.complete(response)
-        end
-
         def revalidated(resource, headers, seconds)
           stored = @settings.cache.validated(resource.stored, headers: headers, requested_at: resource.requested_at, received_at: @clock.call)
           return ask_plainly(resource) unless stored
@@ -163,7 +154,7 @@ module Hikyaku
         def fall_back(resource)
           response = resource.fallback.response
           resource.fallback = nil
-          settle(resource, Response.new(status: response.status, headers: response.headers, body: response.body, url: resource.request.address.url, from: :cache))
+          settle(resource, response)
         end
 
         # Of several that the server was asked about, it did not say which it means.
@@ -173,29 +164,20 @@ module Hikyaku
           start(resource, resource.request, nil)
         end
 
-        # @return [nil]
         def keep(resource, status, headers, body)
           cache = @settings.cache or return
           request = resource.request
           url = request.address.url
-          unless request.safe?
-            cache.invalidate(method: request.method, url: url, status: status, headers: headers)
-            return
-          end
+          return cache.invalidate(method: request.method, url: url, status: status, headers: headers) unless request.safe?
           return if !resource.whole? || !request.body.nil?
           cache.store(method: request.method, url: url, request_headers: request.headers, status: status, headers: headers, body: body,
             requested_at: resource.requested_at, received_at: @clock.call)
-          nil
         end
 
         def settle(resource, response)
           forget(resource)
           resource.audience.each do |fetch|
             @resources.delete(fetch)
-            if fetch.is_a?(Stream) && !fetch.begun?
-              fetch.begin(response, nil)
-              fetch.push(response.body)
-            end
             fetch.complete(response)
           end
         end
@@ -212,17 +194,12 @@ module Hikyaku
           following = with_cookies(followed(request, status, address))
           resource.move(following)
           found = find(following)
-          return settle(resource, stored_response(found, following)) if found&.fresh?
+          return settle(resource, found.stored.response) if found&.fresh?
           start(resource, following, found)
         rescue InvalidURL => error
           failed(resource, BadRedirect.new("#{request.address.url} redirects to what is no URL: #{error.message}", url: request.address.url))
         rescue BadRedirect => error
           failed(resource, error)
-        end
-
-        def stored_response(found, request)
-          response = found.stored.response
-          Response.new(status: response.status, headers: response.headers, body: response.body, url: request.address.url, from: :cache)
         end
 
         def refuse(request, why) = raise(BadRedirect.new("#{request.address.url} leads to #{why}", url: request.address.url))

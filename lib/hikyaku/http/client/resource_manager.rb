@@ -143,8 +143,8 @@ module Hikyaku
 
         def decoder(response)
           return if @settings.codings.nil? || @request["accept-encoding"] || @request.method == "HEAD" || response.framing == :none
-          codings = response.values("content-encoding").flat_map { |value| value.split(",") }.map { |coding| coding.strip.downcase }.reject(&:empty?)
-          ContentCoding.decoder(codings, max_bytes: stream ? nil : @settings.max_body_bytes) if codings.any?
+          codings = response.values("content-encoding").flat_map { |value| value.split(",") }
+          ContentCoding.decoder(codings, max_bytes: stream ? nil : @settings.max_body_bytes)
         end
 
         # A stream's pieces are kept as well, for the cache, as long as there are few of them.

@@ -127,7 +127,7 @@ module Hikyaku
         # What a connection tells.
 
         # @api private
-        def opened(connection, round_trip, _now)
+        def opened(round_trip)
           @link.connected(round_trip) if round_trip
         end
 
@@ -137,7 +137,7 @@ module Hikyaku
         end
 
         # @api private
-        def head(connection, exchange, response, now)
+        def head(connection, response)
           @verdict.met(response, @clock.call) if connection.pipeline.answered.zero? || response.minor.zero?
           return unless response.content_length && large?(response.content_length)
           connection.held = true
@@ -145,9 +145,9 @@ module Hikyaku
         end
 
         # @api private
-        def answered(connection, exchange, response, bytes, now)
+        def answered(connection, exchange, response, bytes)
           @link.answered(bytes) unless exchange.conditional? || bytes > LARGE_BYTES
-          learn_service(connection, exchange, now)
+          learn_service(connection, exchange)
           forgive(exchange, response)
           connection.resume
           connection.cautious = connection.held = false
@@ -187,7 +187,7 @@ module Hikyaku
             (given[connection] ||= []) << @waiting.shift
           end
           given.each { |one, exchanges| one.ask(exchanges, now, round_trip: @link.round_trip) }
-          open_more(pipe, space, now)
+          open_more(pipe, now)
         end
 
         # Idle connections that the server has closed meanwhile, and those on which nothing more is asked.
@@ -245,13 +245,13 @@ module Hikyaku
         end
 
         # As many as there is use for. While two are out as a probe, what comes of it decides.
-        def open_more(pipe, space, now)
+        def open_more(pipe, now)
           return if @waiting.empty? && @connections.any?
           return if @connections.any?(&:probing) && @waiting.all?(&:pipelined?)
           return if @connections.any? && now < @enough_until
           spare_one if @waiting.any?(&:solitary?)
           opening = @connections.count(&:opening?)
-          wanted = pipe ? wanted_for_pipe(space) : @waiting.size
+          wanted = pipe ? wanted_for_pipe : @waiting.size
           most = [@settings.max_connections - @connections.size, wanted - opening].min
           most.times do
             connection = Connection.new(@route, @settings, owner: self, wake: @wake, now: now)
@@ -272,12 +272,11 @@ module Hikyaku
         end
 
         # Those that take pipelines, and one for each that wants one to itself.
-        def wanted_for_pipe(space)
+        def wanted_for_pipe
           alone = @waiting.count { |exchange| !exchange.pipelined? }
           pipes = @connections.count { |connection| connection.opening? || connection.usable? }
           shared = @waiting.size - alone
           useful = (shared.positive? || pipes.zero?) ? [worthwhile - pipes, 0].max : 0
-          useful = 1 if useful.zero? && shared.positive? && pipes.zero?
           alone + useful
         end
 
@@ -287,7 +286,7 @@ module Hikyaku
         end
 
         # From the end of one answer to the beginning of the next, on a line that waits for the server.
-        def learn_service(connection, exchange, now)
+        def learn_service(connection, exchange)
           return unless exchange.begun_at && exchange.sent_at && connection.pipeline.batch_size == 1
           alone = exchange.begun_at - exchange.sent_at - @link.round_trip.to_f
           @service += ([alone, 0].max - @service) * 0.2

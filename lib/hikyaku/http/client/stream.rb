@@ -70,9 +70,16 @@ module Hikyaku
         # @api private
         def satisfied? = done? || ((@waits_for == :head) ? !@head.nil? : @pieces.any?)
 
+        # What came whole, from the cache, is given as if it had come in pieces.
+        #
         # @api private
-        # @return [Boolean] whether the head has come
-        def begun? = !@head.nil?
+        def complete(outcome)
+          unless done? || @head || outcome.error
+            self.begin(outcome, nil)
+            push(outcome.body)
+          end
+          super
+        end
 
         # @api private
         # @param response [Response] without a body

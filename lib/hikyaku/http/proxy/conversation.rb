@@ -15,7 +15,7 @@ module Hikyaku
     class Proxy
       # One connection of a browser: its requests, one after the other.
       class Conversation
-        # After these the browser may ask on as if nothing had happened; others end the conversation.
+        # The browser has gone: nobody is there to be told.
         QUIET = [Wire::Gone, Errno::EPIPE, Errno::ECONNRESET].freeze
         private_constant :QUIET
 
@@ -91,12 +91,12 @@ module Hikyaku
         end
 
         def own(request)
-          reply, body = @proxy.page(request, read_body(request))
+          reply, body = @proxy.page(request, read_body)
           send_whole(reply, body)
         end
 
         # A form's, and no more.
-        def read_body(request)
+        def read_body
           body = String.new(encoding: Encoding::BINARY)
           loop do
             part = @wire.body
@@ -108,7 +108,7 @@ module Hikyaku
         end
 
         def traced(answer)
-          read_body(nil)
+          read_body
           @wire.write(answer.head + answer.content)
           !answer.close?
         end
@@ -130,7 +130,7 @@ module Hikyaku
         end
 
         def get(request, upstream)
-          read_body(request) # which has no bytes
+          read_body # which has no bytes
           Getting.new(@proxy, @wire, request, upstream, @user).run
         rescue RequestFailed => error
           say(status_of(error), error.message, request)

@@ -18,9 +18,12 @@ module Hikyaku
         ALWAYS = %w[authorization cookie range if-none-match if-modified-since if-match if-unmodified-since if-range cache-control pragma].freeze
         # Images are compressed already.
         COMPRESSIBLE = %i[document style script other].freeze
-        DAY = 86_400
         MOST_NAMES = 20
-        private_constant :ALWAYS, :COMPRESSIBLE, :DAY, :MOST_NAMES
+        private_constant :ALWAYS, :COMPRESSIBLE, :MOST_NAMES
+
+        # @param vary [String, nil] the value of a field Vary
+        # @return [Array<String>] what it names, in lower case
+        def self.named(vary) = vary.to_s.downcase.split(",").map(&:strip).reject(&:empty?)
 
         # @param memory [Client::Memory]
         # @param all [Boolean] whether every field goes on, always
@@ -39,21 +42,14 @@ module Hikyaku
           headers.select { |name, _| ALWAYS.include?(name) || named.include?(name) || (name == "accept-encoding" && COMPRESSIBLE.include?(kind)) }
         end
 
-        # @return [Boolean] whether less than everything goes on
-        def slim?(origin, kind)
-          named = varied(origin, kind)
-          !(@all || kind == :document || named.nil? || named.include?("*"))
-        end
-
         # An answer came to a request that carried everything.
         #
-        # @param vary [Array<String>] the values of its fields Vary
+        # @param vary [String, nil] the value of its field Vary
         # @return [void]
         def answered(origin, kind, status, vary)
           return unless status == 200
-          names = vary.flat_map { |value| value.split(",") }.map { |name| name.strip.downcase }.reject(&:empty?)
           known = varied(origin, kind)
-          all = ((known || []) | names).first(MOST_NAMES)
+          all = ((known || []) | self.class.named(vary)).first(MOST_NAMES)
           write(origin, kind, all) unless all == known
         end
 

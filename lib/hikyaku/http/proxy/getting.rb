@@ -96,7 +96,7 @@ module Hikyaku
         def page_of_referer = @proxy.visits.of(@request["referer"])
 
         def learn(answer)
-          @proxy.fields.answered(@address.origin, @kind, answer.status, answer.headers.filter_map { |name, value| value if name == "vary" })
+          @proxy.fields.answered(@address.origin, @kind, answer.status, answer["vary"])
         end
 
         # Once the head is written nothing can be said but by breaking off.
@@ -142,8 +142,7 @@ module Hikyaku
         end
 
         def decoder_of(stream)
-          codings = stream["content-encoding"].to_s.downcase.split(",").map(&:strip).reject(&:empty?)
-          ContentCoding.decoder(codings, max_bytes: MOST_SCANNED) if codings.any?
+          ContentCoding.decoder(stream["content-encoding"].to_s.split(","), max_bytes: MOST_SCANNED)
         end
 
         def fetch(inlines)

@@ -1,5 +1,8 @@
 # frozen_string_literal: true
 
+require_relative "../address"
+require_relative "fields"
+
 module Hikyaku
   module HTTP
     class Proxy
@@ -25,9 +28,15 @@ module Hikyaku
           # @param response [Response]
           # @return [Boolean]
           def suits?(headers, response)
-            names = response.values("vary").flat_map { |value| value.downcase.split(",").map(&:strip) }
-            !names.include?("*") && names.all? { |name| said.assoc(name)&.last == headers.assoc(name)&.last }
+            names = Fields.named(response["vary"])
+            !names.include?("*") && alike?(headers, names)
           end
+
+          # @return [Boolean] whether these fields are the same as were said
+          def alike?(headers, names) = names.all? { |name| said.assoc(name)&.last == headers.assoc(name)&.last }
+
+          # @return [Integer] that it takes, once it is there
+          def bytes = (fetch.done? && fetch.outcome.ok?) ? fetch.outcome.body.bytesize : 0
         end
 
         # @param fields [Fields]
@@ -68,7 +77,7 @@ module Hikyaku
             @kept.delete([credentials, address.url])
           end
           return unless found
-          return found if IDENTIFYING.all? { |name| found.said.assoc(name)&.last == headers.assoc(name)&.last }
+          return found if found.alike?(headers, IDENTIFYING)
           found.fetch.cancel
           nil
         end
@@ -105,10 +114,10 @@ module Hikyaku
 
         # Oldest first, those that nobody came for.
         def drop_old(now)
-          bytes = @kept.each_value.sum { |entry| (entry.fetch.done? && entry.fetch.outcome.ok?) ? entry.fetch.outcome.body.bytesize : 0 }
+          bytes = @kept.each_value.sum(&:bytes)
           @kept.each do |key, entry|
             break if now - entry.at < @lifetime && bytes <= MOST_KEPT_BYTES
-            bytes -= entry.fetch.outcome.body.bytesize if entry.fetch.done? && entry.fetch.outcome.ok?
+            bytes -= entry.bytes
             entry.fetch.cancel
             @kept.delete(key)
           end
