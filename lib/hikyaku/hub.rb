@@ -149,6 +149,13 @@ module Hikyaku
     # @return [String] for `Mercure-Last-Event-ID`
     def resolve(last_event_id, grant) = alone { @engine.resolve(last_event_id, grant).last }
 
+    # Where the log is now, to begin behind it later: with this as `last_event_id` nothing is missed, or a gap is told. Also while
+    # there is no event yet, unlike `resolve("", grant)`, which then says "earliest", as Mercure has it.
+    #
+    # @param grant [Grant]
+    # @return [String] see Engine#cursor
+    def cursor(grant) = alone { @engine.cursor(grant) }
+
     # Forgets a subscriber and announces the end of its subscriptions. Harmless when it is already gone.
     #
     # @param subscriber [Subscriber]

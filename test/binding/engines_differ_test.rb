@@ -151,7 +151,7 @@ class EnginesDifferTest < Minitest::Test
       both.map { |side| side.engine.tick(now: now) } && nil
     when 17
       asked = cursor(random, ids)
-      asking = grants.sample(random: random) and both.map { |side| side.engine.resolve(asked, asking) }
+      asking = grants.sample(random: random) and both.map { |side| [side.engine.resolve(asked, asking), side.engine.cursor(asking)] }
     when 18
       topic = TOPICS.sample(random: random)
       both.map { |side| [side.engine.watched?(topic), side.engine.notify(topic, "data: now\n\n")] }

@@ -54,7 +54,7 @@ class GarbageCollectionTest < Minitest::Test
       end
       @engine.tick(now: 2.0)
       listed = @engine.each_subscription.map { |each| [each.matcher.pattern, each.payload, each.subscriber.address] }
-      figures = [@engine.stats[:publishes], @engine.lag, @engine.watched?(+"/a"), @engine.notify(+"/a", +"data: x\n\n"), @engine.resolve(id, grant)]
+      figures = [@engine.stats[:publishes], @engine.lag, @engine.watched?(+"/a"), @engine.notify(+"/a", +"data: x\n\n"), @engine.resolve(id, grant), @engine.cursor(grant) == @engine.last_event_id]
       [reader.last_event_id, bytes, listed, figures, @engine.matcher("exact", "/a"), reader.closing, @engine.disconnect(+"alice"), reader.closing, @engine.unsubscribe(reader, now: 3.0)]
     end
     assert_same compiled, @engine.compile(grant)
@@ -62,7 +62,7 @@ class GarbageCollectionTest < Minitest::Test
     assert_match(/\A:\n\nevent: note\nid: #.{11}\ndata: hello\n\n.*id: urn:own\ndata: own\n\n\z/m, seen[1])
     assert_equal 3, seen[1].scan('"active":true').size
     assert_equal ["earliest", [["/a", {"n" => 1}, "192.0.2.1"], ["https://example.com/:id", nil, "192.0.2.1"], ["{+x}", nil, "192.0.2.1"]]], seen.values_at(0, 2)
-    assert_equal [5, [0, 0], true, 1, [1, id]], seen[3]
+    assert_equal [5, [0, 0], true, 1, [1, id], true], seen[3]
     assert_equal [matchers.first, nil, 1, :disconnected, true], seen.drop(4)
   end
 

@@ -151,6 +151,36 @@ HK_TEST(what_a_cursor_would_be_answered_is_told_without_subscribing)
     fixture_end(&f);
 }
 
+HK_TEST(the_cursor_of_a_log_without_events_is_known_until_something_is_lost)
+{
+    fixture_t f;
+    hk_grant_t *grant;
+    hk_bytes_t told;
+    char cursor[HK_EVENT_ID_BYTES], beginning[HK_EVENT_ID_BYTES];
+    hk_hub_options_t options = fixture_options();
+    options.history_bytes = 1000;
+    fixture_begin(&f, &options);
+    HK_CHECK_OK(fixture_grant(&(wish_t){.matches = "/a", .reads = "/a"}, &grant));
+    hk_log_seal(hk_hub_log(f.hub), 0, beginning);
+    told = hk_hub_cursor(f.hub, grant);
+    HK_CHECK_BYTES(hk_bytes(beginning, sizeof(beginning)), told);
+    memcpy(cursor, told.at, sizeof(cursor));
+    hk_hub_resolve(f.hub, grant, hk_bytes(cursor, sizeof(cursor)), &told);
+    HK_CHECK_BYTES(hk_bytes(beginning, sizeof(beginning)), told);
+    publish_as(&f, "/a", "1", "urn:1");
+    HK_CHECK_BYTES("urn:1", hk_hub_cursor(f.hub, grant));
+    hk_hub_resolve(f.hub, grant, hk_bytes(cursor, sizeof(cursor)), &told);
+    HK_CHECK_BYTES(hk_bytes(beginning, sizeof(beginning)), told);
+    for (size_t i = 0; i < 50; i++) {
+        fixture_publish(&f, "/a", "and so on");
+    }
+    HK_CHECK(hk_log_first(hk_hub_log(f.hub)) > 1);
+    hk_hub_resolve(f.hub, grant, hk_bytes(cursor, sizeof(cursor)), &told);
+    HK_CHECK_BYTES("earliest", told);
+    hk_grant_release(grant);
+    fixture_end(&f);
+}
+
 HK_TEST(replay_is_authorised_by_the_grant_of_now)
 {
     fixture_t f;

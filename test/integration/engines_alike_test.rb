@@ -105,6 +105,7 @@ class Integration::EnginesAlikeTest < Integration::Test
       "two Authorizations" => get("#{PATH}?match=/a", "Authorization: Bearer #{token}", "Authorization: Bearer #{token}"),
       "HTTP/1.0" => "GET #{PATH}?match=/a HTTP/1.0\r\n\r\n",
       "HEAD" => head("#{PATH}?match=/a&last_event_id=earliest"),
+      "HEAD, for the newest event" => head("#{PATH}?match=/a&last_event_id="),
       "QUERY" => "QUERY #{PATH} HTTP/1.1\r\nHost: x\r\nContent-Type: #{FORM}\r\nContent-Length: 8\r\n\r\nmatch=/a"
     }
   end

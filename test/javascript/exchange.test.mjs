@@ -277,14 +277,16 @@ describe("a page that was rendered before it is connected", () => {
   });
 
   test("without a cursor has one soon: the hub tells where it stands, and from there it goes on", async () => {
-    const {world, hub, exchange} = browser();
-    hub.publish("/elsewhere", "x");
-    const reader = new BrowserTab(exchange).stream("/a");
-    await world.pass(500);
-    hub.cut();
-    hub.publish("/a", "1");
-    await world.pass(5 * SECOND);
-    assert.deepEqual(reader.data, ["1"]);
+    for (const others of [["x"], []]) {
+      const {world, hub, exchange} = browser();
+      for (const data of others) hub.publish("/elsewhere", data);
+      const reader = new BrowserTab(exchange).stream("/a");
+      await world.pass(500);
+      hub.cut();
+      hub.publish("/a", "1");
+      await world.pass(5 * SECOND);
+      assert.deepEqual(reader.data, ["1"], `${others.length} events before`);
+    }
   });
 
   test("without a cursor gets what comes from now on", async () => {
@@ -790,6 +792,37 @@ describe("a name", () => {
     assert.deepEqual(topicsOf(posts(hub).at(-1)), ["/a"]);
   });
 
+  test("that has expired takes no others of its topic along that are good, though it came last", async () => {
+    const {world, hub, door, exchange} = browser();
+    const want = {door: door.url};
+    const [newer, older, apart] = ["signed:/a:newer", "signed:/a:older", "signed:/b:1"].map((name) => new BrowserTab(exchange).join(name, hub.lastId, want));
+    await world.pass(2 * SECOND);
+    door.refused = {"signed:/a:older": "expired"};
+    door.requests.length = 0;
+    await world.pass(10 * MINUTE);
+    assert.deepEqual(door.requests.map(({names}) => names.length), [2, 3], "each is asked about for itself, once");
+    hub.publish("/a", "1");
+    hub.publish("/b", "1");
+    await world.pass(SECOND);
+    assert.deepEqual([newer, older, apart].map(({state, data}) => [state, data]), [["caught-up", ["1"]], ["refused", []], ["caught-up", ["1"]]]);
+    assert.ok(![...newer.states, ...apart.states].includes("reconnecting"));
+    await world.pass(9 * MINUTE);
+    assert.deepEqual(door.requests.at(-1).names, ["signed:/a:newer", "signed:/b:1"]);
+    door.refused = {"/a": "expired"};
+    await world.pass(10 * MINUTE);
+    assert.deepEqual([newer.state, apart.state], ["refused", "caught-up"]);
+  });
+
+  test("of a topic that nobody may follow any more is refused with the others, and the door is asked once", async () => {
+    const {world, door, exchange} = browser();
+    const readers = ["signed:/a:1", "signed:/a:2"].map((name) => new BrowserTab(exchange).join(name, null, {door: door.url}));
+    await world.pass(2 * SECOND);
+    door.refused = {"/a": "forbidden"};
+    door.requests.length = 0;
+    await world.pass(10 * MINUTE);
+    assert.deepEqual([readers.map(({state}) => state), door.requests.length], [["refused", "refused"], 1]);
+  });
+
   test("is refused with all others when the door is shut", async () => {
     for (const [status, reason] of [[401, "unauthorized"], [403, "forbidden"], [404, "not_found"], [422, "rejected"], [0, "rejected"]]) {
       const {world, hub, door, exchange} = browser();
@@ -873,6 +906,23 @@ describe("a name", () => {
 });
 
 describe("a gap", () => {
+  test("is told to those who came when there was no event yet, and were away while one was published and the hub restarted", async () => {
+    for (const cursor of [null, "#beginning"]) {
+      const {world, hub, exchange} = browser();
+      const reader = new BrowserTab(exchange).stream("/a", cursor);
+      await world.pass(SECOND);
+      hub.up = false;
+      hub.cut();
+      hub.publish("/a", "lost");
+      hub.restart();
+      hub.up = true;
+      await world.pass(10 * SECOND);
+      hub.publish("/a", "1");
+      await world.pass(SECOND);
+      assert.deepEqual([reader.data, reader.states.filter((state) => state === "gap")], [["1"], ["gap"]], String(cursor));
+    }
+  });
+
   test("is told to those who come from an event that the hub has forgotten, and they go on", async () => {
     const {world, hub, exchange} = browser();
     const reader = new BrowserTab(exchange).stream("/a", "#unknown");

@@ -5,6 +5,7 @@ require "support/protocol_test"
 # Mercure draft-08, section "Reconnection, State Reconciliation, and Event Sourcing".
 class Protocol::ReconnectionTest < Protocol::Test
   CURSOR = "mercure-last-event-id"
+  OWN_CURSOR = "hikyaku-cursor"
 
   test "a reader that names the last event it has gets all that follows, once, in order, by header and by parameter (Reconnection)" do
     ids = Array.new(5) { |i| publish(topic, i.to_s) }
@@ -118,6 +119,22 @@ class Protocol::ReconnectionTest < Protocol::Test
     end
     stream = subscribe("match=#{URI.encode_www_form_component(topic)}&last_event_id")
     refute_nil stream[CURSOR], "a name without a value"
+  end
+
+  test "a HEAD with an empty cursor is answered also with the place to begin later, of an empty log too; no other answer is" do
+    start(subscriptions: false)
+    ask = ->(cursor, method: "HEAD", **more) { get("#{server.path}?#{form({"match" => topic, **(cursor ? {"last_event_id" => cursor} : {})})}", method: method, **more) }
+    empty = ask.call("")
+    assert_equal "earliest", empty[CURSOR]
+    assert_match(/\A#[\w-]{11}\z/, empty[OWN_CURSOR])
+    assert_equal empty[OWN_CURSOR], ask.call(nil, headers: {"last-event-id" => ""})[OWN_CURSOR]
+    assert_nil subscribe("match" => topic, "last_event_id" => "")[OWN_CURSOR]
+    id = publish(topic, "x")
+    assert_equal [id, id], ask.call("").then { |answer| [answer[CURSOR], answer[OWN_CURSOR]] }
+    [nil, "earliest", id, "urn:x"].each { |cursor| assert_nil ask.call(cursor)[OWN_CURSOR], cursor.inspect }
+    stream = subscribe("match" => topic, "last_event_id" => empty[OWN_CURSOR])
+    assert_equal [empty[OWN_CURSOR], "x"], [stream[CURSOR], stream.next.data]
+    stream.close
   end
 
   test "where nothing was ever published, every cursor is answered with earliest (Reconnection)" do

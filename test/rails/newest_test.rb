@@ -11,6 +11,8 @@ class NewestTest < Minitest::Test
   include RailsSettings
 
   KEYS = {publisher_key: AccessTokens::SECRETS[:publisher], subscriber_key: AccessTokens::SECRETS[:subscriber]}.freeze
+  # Of a hub in which nothing was published yet.
+  BEGINNING = /\A#[\w-]{11}\z/
 
   def setup
     @log = StringIO.new
@@ -21,9 +23,11 @@ class NewestTest < Minitest::Test
     @server&.stop
   end
 
-  test "it is the newest event, whoever published it, and earliest where there is none" do
+  test "it is the newest event, whoever published it, and an id that stands for the beginning where there is none" do
     newest = newest_of(serve(subscriptions: false))
-    assert_equal "earliest", newest.call
+    beginning = newest.call
+    assert_equal [beginning, Encoding::UTF_8], newest.call.then { |answer| [answer, answer.encoding] }
+    assert_match BEGINNING, beginning
     3.times do |n|
       id = publish("/news/#{n}")
       assert_equal [id, Encoding::UTF_8], newest.call.then { |answer| [answer, answer.encoding] }
@@ -37,10 +41,28 @@ class NewestTest < Minitest::Test
     publish("/news", data: "before")
     cursor = newest.call
     publish("/news", data: "after")
-    stream = @server.client.stream("GET", "#{@server.path}?#{URI.encode_www_form(match: "/news", last_event_id: cursor)}")
-    assert_equal "after", stream.next.data
+    assert_equal "after", following(cursor) { |stream| stream.next.data }
+  end
+
+  test "who begins in an empty hub gets what is published then, and in a hub that was restarted meanwhile is told a gap" do
+    newest = newest_of(serve(subscriptions: false))
+    cursor = newest.call
+    publish("/news", data: "first")
+    assert_equal [cursor, "first"], following(cursor) { |stream| [stream["mercure-last-event-id"], stream.next.data] }
+    @server.stop
+    serve(subscriptions: false)
+    publish("/news", data: "after the restart")
+    assert_equal ["earliest", "gap", "after the restart"], following(cursor) { |stream|
+      [stream["mercure-last-event-id"], JSON.parse(stream.next.data)["type"], stream.next.data]
+    }
+  end
+
+  test "of another empty hub, which knows but the header of the specification, it is what that says" do
+    server = ScriptedServer.new(->(peer) { peer.read_request.then { peer.write("HTTP/1.1 200 OK\r\nMercure-Last-Event-ID: earliest\r\nContent-Length: 0\r\n\r\n") } })
+    assert_equal "earliest", newest_of(server.url).call
+    assert_empty @log.string
   ensure
-    stream&.close
+    server&.close
   end
 
   test "it tells no id of a private event" do
@@ -51,7 +73,7 @@ class NewestTest < Minitest::Test
 
   test "a hub that lets nobody in without a token lets the application in" do
     newest = newest_of(serve(anonymous: false, subscriptions: false))
-    assert_equal "earliest", newest.call
+    assert_match BEGINNING, newest.call
   end
 
   test "with a key that the hub does not know there is none, the log says why, and the hub is left alone for a while" do
@@ -76,7 +98,7 @@ class NewestTest < Minitest::Test
     serve(listen: "127.0.0.1:#{port}", subscriptions: false)
     assert_nil newest.call
     @now += 6
-    assert_equal "earliest", newest.call
+    assert_match BEGINNING, newest.call
   end
 
   test "a server that answers something else gives none" do
@@ -119,6 +141,13 @@ class NewestTest < Minitest::Test
   def config(**more) = Hikyaku::Config.new(issuer: AccessTokens::ISSUER, resource_identifier: AccessTokens::HUB_URL, **KEYS, **more)
 
   def newest_of(url, **more) = Hikyaku::Railtie::Newest.new(url, config(**more), logger: Logger.new(@log), clock: -> { @now })
+
+  def following(cursor)
+    stream = @server.client.stream("GET", "#{@server.path}?#{URI.encode_www_form(match: "/news", last_event_id: cursor)}")
+    yield stream
+  ensure
+    stream&.close
+  end
 
   # Not by Hikyaku.publish, which is recorded here.
   def publish(topic, **options) = Hikyaku::Publisher.new(@server.hub).publish(topic, options.delete(:data) || "x", **options)

@@ -12,11 +12,12 @@ class TurboPageTest < Minitest::Test
   test "the element says which stream, from where, and where its token is to be had" do
     element = page("/boards/#{@board.id}")
     assert_equal %w[cursor signed-stream-name src], element.keys.sort
-    assert_equal ["/hikyaku/streams", "earliest"], element.values_at("src", "cursor")
+    assert_equal ["/hikyaku/streams", Hikyaku.hub.cursor(Hikyaku::Hub::Grant.new)], element.values_at("src", "cursor")
     assert_equal @board.to_gid_param, Turbo::StreamsChannel.verified_stream_name(element["signed-stream-name"])
   end
 
   test "attributes of the element are kept, and the class that Action Cable would ask is left out, which the log says once" do
+    Hikyaku::Turbo.authorize { true }
     BoardsController.attributes = {channel: "RoomChannel", data: {room: "1"}, class: "hidden", id: "stream"}
     before = RailsApplication::LOG.string.size
     element = 2.times.map { page("/boards/#{@board.id}") }.last
@@ -28,6 +29,25 @@ class TurboPageTest < Minitest::Test
     BoardsController.attributes = {channel: Turbo::StreamsChannel}
     page("/boards/#{@board.id}")
     refute_match(/given channel: Turbo::StreamsChannel/, RailsApplication::LOG.string)
+  end
+
+  test "a class that Action Cable would ask, and nothing that is asked in its place, is an error: nobody is let in whom it refused" do
+    error = assert_raises(Hikyaku::ConfigError) { view.turbo_stream_from("room", channel: "RoomChannel") }
+    assert_match(/channel: RoomChannel.*Hikyaku::Turbo\.authorize/, error.message)
+    [nil, "", Turbo::StreamsChannel, "Turbo::StreamsChannel"].each { |channel| assert view.turbo_stream_from("room", channel: channel) }
+  end
+
+  test "an element in a cached fragment keeps its cursor and its name, as the guide warns" do
+    before = ActionController::Base.perform_caching, ActionController::Base.cache_store
+    ActionController::Base.perform_caching, ActionController::Base.cache_store = true, :memory_store
+    rendered = -> { ApplicationController.render(inline: %(<% cache "x" do %><%= turbo_stream_from "x" %><% end %><%= turbo_stream_from "x" %>)) }
+    first = elements(rendered.call)
+    Hikyaku.publish("/x", "1")
+    second = elements(rendered.call)
+    assert_equal first[0], second[0]
+    refute_equal second[0]["cursor"], second[1]["cursor"]
+  ensure
+    ActionController::Base.perform_caching, ActionController::Base.cache_store = before
   end
 
   test "without anything to name the stream after there is no element (turbo_stream_from)" do
@@ -50,6 +70,20 @@ class TurboPageTest < Minitest::Test
     Announced.create!(body: "after", board: @board)
     assert_equal %w[between after], [received(stream), received(stream)].map(&:text).map(&:strip)
     assert stream.silent?
+  end
+
+  test "a page that was rendered while there was no event yet gets what happened since, and behind a restart of the hub is told a gap" do
+    element = page("/boards/#{@board.id}")
+    Announced.create!(body: "first", board: @board)
+    stream = follow(element["signed-stream-name"], last_event_id: element["cursor"])
+    assert_equal [element["cursor"], "first"], [stream["mercure-last-event-id"], received(stream).text.strip]
+    Hikyaku.web.shutdown
+    Hikyaku.reset
+    request("HEAD", "#{HUB}?match=x")
+    Announced.create!(body: "second", board: @board)
+    stream = follow(element["signed-stream-name"], last_event_id: element["cursor"])
+    assert_equal({"type" => "gap", "reason" => "unknown", "last_event_id" => element["cursor"]}, JSON.parse(stream.next.data))
+    assert_equal "second", received(stream).text.strip
   end
 
   test "what happens after the cursor was read and before the page's data are is in both, not in neither" do
@@ -117,6 +151,8 @@ class TurboPageTest < Minitest::Test
   end
 
   private
+
+  def elements(html) = Nokogiri::HTML5.fragment(html).css("hikyaku-stream-source").map(&:to_h)
 
   def view = BoardsController.new.tap { |controller| controller.set_request!(ActionDispatch::TestRequest.create) }.view_context
 end

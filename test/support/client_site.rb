@@ -34,6 +34,8 @@ class ClientSite
   attr_accessor :policy
   # @return [Integer, nil] what the door answers in place of a token
   attr_accessor :door_status
+  # @return [Boolean] whether pages come with names that have expired, as out of a cache
+  attr_accessor :stale
 
   # @param settings [Hash] see HubServer
   def initialize(**settings)
@@ -43,7 +45,9 @@ class ClientSite
     @policy = POLICY
     @lock = Mutex.new
     @petitions = []
+    @pages = []
     @items = []
+    @age = 0
     @server = HubServer.new(wrap: ->(web) { site(web) }, **settings)
   end
 
@@ -59,8 +63,16 @@ class ClientSite
   # @return [Array<Array<String>>] the names of each request to the door
   def petitions = @lock.synchronize { @petitions.dup }
 
+  # @return [Array<String>] of each page that was loaded, the path and the query
+  def pages = @lock.synchronize { @pages.dup }
+
+  # All names that pages have now expire.
+  #
+  # @return [void]
+  def expire = @lock.synchronize { @age += 1 }
+
   # @return [String] the newest event, at which a page is rendered
-  def newest = hub.last_event_id || "earliest"
+  def newest = hub.cursor(Hikyaku::Hub::Grant.new)
 
   # @return [String] the id of the event
   def publish(stream, data) = hub.publish(Hikyaku::Hub::Update.new(topics: [topic(stream)], data: data, type: topic(stream), private: true))
@@ -107,14 +119,19 @@ class ClientSite
 
   def html(request)
     query = Rack::Utils.parse_query(request.query_string)
-    cursor, list = @lock.synchronize { [query["cursor"] || newest, (@items.dup if query["turbo"])] }
+    cursor, list, age = @lock.synchronize do
+      @pages << request.fullpath
+      [query["cursor"] || newest, (@items.dup if query["turbo"]), stale ? 0 : @age]
+    end
     sleep query["late"].to_f if query["late"]
     elements = Array(query["stream"]).map do |name|
-      %(<hikyaku-stream-source signed-stream-name="signed:#{Rack::Utils.escape_html(name)}:#{rand(1_000_000)}" cursor="#{cursor}"></hikyaku-stream-source>)
+      %(<hikyaku-stream-source signed-stream-name="signed:#{Rack::Utils.escape_html(name)}:#{age}.#{rand(1_000_000)}" cursor="#{cursor}"></hikyaku-stream-source>)
     end
     body = <<~HTML
       <!doctype html><html data-client="#{query.fetch("client", "/hikyaku.js")}" data-without="#{Array(query["without"]).join(" ")}"><head><meta charset="utf-8"><title>page</title>
       #{%(<meta name="turbo-refresh-method" content="#{query["refresh"]}">) if query["refresh"]}
+      #{%(<meta name="turbo-visit-control" content="reload">) if query["reload"]}
+      #{%(<base href="/elsewhere/">) if query["base"]}
       #{%(<script type="module" src="/turbo.js"></script>) if query["turbo"]}
       <script type="module" src="/page.js"></script></head><body>#{elements.join}<ul id="list">#{list&.map { |item| "<li>#{item}</li>" }&.join}</ul><a href="/other">other</a></body></html>
     HTML
@@ -124,13 +141,19 @@ class ClientSite
   def door(request)
     return [door_status, {}, []] if door_status
     names = JSON.parse(request.body.read).fetch("names")
-    @lock.synchronize { @petitions << names }
-    refused, granted = names.partition { |name| @refused.key?(name.split(":")[1]) }
+    age = @lock.synchronize { (@petitions << names) && @age }
+    refused = names.to_h { |name| [name, reason(name, age)] }.compact
+    granted = names - refused.keys
     topics = granted.to_h { |name| [name, topic(name.split(":")[1])] }
     now = Time.now
-    answer = {hub: hub_url || hub.hub_path, token: token(topics.values.uniq, now), expires_at: now.to_i + token_seconds, topics: topics,
-              refused: refused.to_h { |name| [name, @refused[name.split(":")[1]]] }}
+    answer = {hub: hub_url || hub.hub_path, token: token(topics.values.uniq, now), expires_at: now.to_i + token_seconds, topics: topics, refused: refused}
     [200, {"content-type" => "application/json", "cache-control" => "no-store", "date" => now.httpdate}, [JSON.generate(answer)]]
+  end
+
+  # @return [String, nil] why a name is refused
+  def reason(name, age)
+    _, stream, made = name.split(":")
+    @refused[stream] || ("expired" if made.to_i < age)
   end
 
   def token(topics, now)

@@ -3,6 +3,7 @@
 require "test_helper"
 require "json"
 require "support/availability"
+require "support/breakable_line"
 require "support/browser"
 require "support/client_site"
 require "support/running_hub"
@@ -288,22 +289,43 @@ class ClientTest < Minitest::Test
   test "the hub may be a stranger's, and restarted: pages say that something may be missing, and go on" do
     @complaints_expected = true
     @site = ClientSite.new
-    running = RunningHub.new("--no-dev", "--issuer", AccessTokens::ISSUER, "--publisher-key", AccessTokens::SECRETS[:publisher],
-      "--subscriber-key", AccessTokens::SECRETS[:subscriber], "--resource-identifier", AccessTokens::HUB_URL, "--cors-origin", site.origin)
+    running = hub_of_strangers
     site.hub_url = running.url
     page = open_tab(cursor: "earliest")
-    topic = site.topic(@stream)
-    tell = ->(data) { running.publish([["topic", topic], ["data", data], ["type", topic], ["private", "on"]], token: AccessTokens.token(:publisher, "*")) }
-    tell.call("1")
+    tell(running, "1")
     assert_seen(["1"], page)
     running.stop("KILL")
     page.until { states(page).any? { |state, _| state == "reconnecting" } }
     running.start
     page.until("no gap: #{states(page)}") { states(page).include?(%w[gap unknown]) }
-    tell.call("2")
+    tell(running, "2")
     assert_seen(%w[1 2], page)
   ensure
     running&.stop
+  end
+
+  %w[c ruby].each do |engine|
+    test "a page of when there was no event yet, away while one is published and the hub restarted, says that something may be missing (#{engine})" do
+      @complaints_expected = true
+      @site = ClientSite.new
+      running = hub_of_strangers("--engine", engine)
+      line = BreakableLine.new(running.port)
+      site.hub_url = running.url.sub(running.port.to_s, line.port.to_s)
+      page = open_tab(cursor: beginning(running))
+      line.break
+      page.until { states(page).any? { |state, _| state == "reconnecting" } }
+      tell(running, "lost")
+      running.stop("KILL")
+      running.start
+      line.mend
+      page.js("window.dispatchEvent(new Event('online')), 0")
+      page.until("no gap: #{states(page)}") { states(page).include?(%w[gap unknown]) }
+      tell(running, "2")
+      assert_seen(["2"], page)
+    ensure
+      line&.close
+      running&.stop
+    end
   end
 
   test "the modules that the file is joined from do the same as they are, in the page and in the worker" do
@@ -339,6 +361,25 @@ class ClientTest < Minitest::Test
     })()
   JS
   private_constant :HOLDER
+
+  # @return [RunningHub] of another origin, which trusts the site
+  def hub_of_strangers(*flags)
+    RunningHub.new("--no-dev", "--issuer", AccessTokens::ISSUER, "--publisher-key", AccessTokens::SECRETS[:publisher],
+      "--subscriber-key", AccessTokens::SECRETS[:subscriber], "--resource-identifier", AccessTokens::HUB_URL, "--cors-origin", site.origin, *flags)
+  end
+
+  def tell(running, data)
+    topic = site.topic(@stream)
+    running.publish([["topic", topic], ["data", data], ["type", topic], ["private", "on"]], token: AccessTokens.token(:publisher, "*"))
+  end
+
+  # @return [String] the cursor at which an application renders pages while nothing was published
+  def beginning(running)
+    authorization = "Bearer #{AccessTokens.token(:subscriber, "/newest")}"
+    answer = HttpClient.new(running.port).request("HEAD", "#{URI(running.url).path}?match=/newest&last_event_id=", headers: {"authorization" => authorization})
+    assert_equal "earliest", answer["mercure-last-event-id"]
+    answer["hikyaku-cursor"]
+  end
 
   # @return [TestBrowser::Page] which has opened the tabs, and sees what they have
   def open_fifty(without)

@@ -135,6 +135,34 @@ static VALUE engine_resolve(VALUE self, VALUE cursor, VALUE grant)
     return rb_hk_releasing(&call.answer, resolved, (VALUE)&call);
 }
 
+typedef struct cursor {
+    rb_hk_part_t *part;
+    hk_buf_t id;
+    hk_status_t status;
+} cursor_t;
+
+static void read_cursor(rb_hk_core_t *core, void *argument)
+{
+    cursor_t *call = argument;
+    call->status = hk_buf_append(&call->id, hk_hub_cursor(core->hub, call->part->grant));
+}
+
+static VALUE cursor_string(VALUE argument)
+{
+    return rb_hk_text_or_nil(hk_buf_bytes((hk_buf_t *)argument));
+}
+
+/* _cursor(grant): a String */
+static VALUE engine_cursor(VALUE self, VALUE grant)
+{
+    cursor_t call = {.part = rb_hk_grant_part(grant)};
+    hk_buf_init(&call.id, hk_alloc_default());
+    rb_hk_locked(rb_hk_core_of(self), read_cursor, &call);
+    RB_GC_GUARD(grant);
+    rb_hk_check(call.status, "cursor");
+    return rb_hk_releasing(&call.id, cursor_string, (VALUE)&call.id);
+}
+
 /* --- what is known of one ---------------------------------------------------------------------------------------- */
 
 typedef struct state {
@@ -300,6 +328,7 @@ void rb_hk_init_subscriber(VALUE engine_class)
 {
     rb_define_private_method(engine_class, "_subscribe", engine_subscribe, 6);
     rb_define_private_method(engine_class, "_resolve", engine_resolve, 2);
+    rb_define_private_method(engine_class, "_cursor", engine_cursor, 1);
     rb_define_private_method(engine_class, "_state", engine_state, 1);
     rb_define_private_method(engine_class, "_unsubscribe", engine_unsubscribe, 2);
     rb_define_private_method(engine_class, "_control", engine_control, 2);

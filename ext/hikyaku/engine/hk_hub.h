@@ -131,6 +131,10 @@ hk_status_t hk_hub_subscribe(hk_hub_t *hub, const hk_subscribe_t *subscribe, hk_
 /* What a cursor would be answered, without subscribing. `answer` as above. */
 void hk_hub_resolve(hk_hub_t *hub, const hk_grant_t *grant, hk_bytes_t cursor, hk_bytes_t *answer);
 
+/* Where the log is now, for whoever comes back later: the newest event's id; of an event that the grant may not read,
+ * and of an empty log, the alias that the position has. Borrowed until the next call. */
+hk_bytes_t hk_hub_cursor(hk_hub_t *hub, const hk_grant_t *grant);
+
 /* Forgets a subscriber, frees it, and announces the end of its subscriptions (unless the hub is closing). The
  * announcement is left out when there is no memory for it. O(its matchers). */
 void hk_hub_unsubscribe(hk_hub_t *hub, hk_subscriber_t *subscriber, int64_t now);
@@ -162,7 +166,7 @@ typedef struct hk_change {
  *
  * subscriber  another object afterwards, with the same number; not one whose bytes were taken and not reported as
  *             written.
- * answer      what Mercure-Last-Event-ID says: the newest event when the change took effect, or "earliest" where
+ * answer      what Mercure-Last-Event-ID says: hk_hub_cursor when the change took effect, or "earliest" where
  *             something may be missing. Borrowed until the next call.
  *
  * HK_OK (announcements for which there is no memory are left out); HK_CLOSED: it has to be closed; HK_TOO_MANY: it

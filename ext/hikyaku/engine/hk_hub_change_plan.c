@@ -103,7 +103,7 @@ static void find_beginning(hk_hub_t *hub, hk_change_plan_t *plan, hk_bytes_t *an
             return;
         }
     }
-    *answer = hk_hub_readable_id(hub, change->grant);
+    *answer = hk_hub_cursor(hub, change->grant);
 }
 
 /* --- what it takes ------------------------------------------------------------------------------------------------ */

@@ -112,9 +112,6 @@ hk_status_t hk_hub_feed(hk_hub_t *hub, hk_bytes_t type, hk_bytes_t pattern, hk_f
 /* The position that a cursor stands for, and what is answered: as of hk_hub_subscribe. */
 hk_position_t hk_hub_place_of(hk_hub_t *hub, const hk_grant_t *grant, hk_bytes_t cursor, hk_bytes_t *answer);
 
-/* The newest event's id for the answer, which tells nothing of a private event. */
-hk_bytes_t hk_hub_readable_id(hk_hub_t *hub, const hk_grant_t *grant);
-
 /* Makes a subscription of a subscriber to a matcher, at one of its places. HK_OK or HK_NO_MEMORY. */
 hk_status_t hk_hub_link(hk_hub_t *hub, hk_subscriber_t *subscriber, uint32_t subscription, hk_matcher_t *matcher);
 

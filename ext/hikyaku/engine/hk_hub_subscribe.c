@@ -93,19 +93,15 @@ void hk_hub_leave(hk_hub_t *hub, const hk_subscription_t *subscription)
 
 /* -- Cursors ------------------------------------------------------------------------------------------------------- */
 
-/* Of a private event it is the alias that its position has. */
-hk_bytes_t hk_hub_readable_id(hk_hub_t *hub, const hk_grant_t *grant)
+hk_bytes_t hk_hub_cursor(hk_hub_t *hub, const hk_grant_t *grant)
 {
     hk_record_t *record = hk_log_at(hub->log, hk_log_head(hub->log));
-    if (record == NULL) {
-        return EARLIEST;
-    }
-    if (hk_hub_reserve(hub, grant) == HK_OK && hk_grant_admits(grant, &hub->space, record)) {
+    if (record != NULL && hk_hub_reserve(hub, grant) == HK_OK && hk_grant_admits(grant, &hub->space, record)) {
         hk_record_release(hub->answered);
         hub->answered = hk_record_retain(record);
         return record->id;
     }
-    hk_log_seal(hub->log, record->position, hub->sealed);
+    hk_log_seal(hub->log, hk_log_head(hub->log), hub->sealed);
     return hk_bytes(hub->sealed, sizeof(hub->sealed));
 }
 
@@ -114,7 +110,7 @@ hk_position_t hk_hub_place_of(hk_hub_t *hub, const hk_grant_t *grant, hk_bytes_t
 {
     hk_position_t position;
     if (cursor.length == 0) {
-        *answer = hk_hub_readable_id(hub, grant);
+        *answer = hk_log_count(hub->log) == 0 ? EARLIEST : hk_hub_cursor(hub, grant);
         return hk_log_head(hub->log);
     }
     if (!hk_bytes_equal(cursor, EARLIEST) && hk_log_find(hub->log, cursor, &position) == HK_OK) {

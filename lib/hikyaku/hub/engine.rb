@@ -78,7 +78,7 @@ module Hikyaku
       #   @param grant [Grant] with matchers
       #   @param expires_in [Float, nil] seconds until the grant ends
       #   @param last_event_id [String, nil] for the matchers that are added; as of `subscribe`
-      #   @return [String, nil] the answer for `Mercure-Last-Event-ID`: the newest event when the change took effect, or "earliest"
+      #   @return [String, nil] the answer for `Mercure-Last-Event-ID`: the log's `cursor` when the change took effect, or "earliest"
       #     where something may be missing; nil when the subscriber is gone, or about to be
       #   @raise [TooManyRewinds] it catches up for as many changes as it may; nothing was changed
 
@@ -86,6 +86,13 @@ module Hikyaku
       #   @param last_event_id [String, nil]
       #   @return [Array(Integer, String)] the cursor that it stands for, and the answer for `Mercure-Last-Event-ID`: the
       #     id itself where nothing was lost since, else "earliest"; nil for nil
+
+      # @!method cursor(grant)
+      #   Where the log is now, for whoever comes back later: what is published from now on is behind it. Of an empty log, too, it is
+      #   known as long as nothing was lost, and then no more; "earliest" never says that something is missing.
+      #   @param grant [Grant]
+      #   @return [String] the newest event's id, unless it would tell of a private event, or there is none: then the alias that its
+      #     position has
 
       # @!method unsubscribe(subscriber, now:)
       #   Forgets a subscriber and announces the end of its subscriptions. O(matchers of the subscriber).

@@ -95,6 +95,8 @@ module Hikyaku
         [position, last_event_id && answer]
       end
 
+      def cursor(grant) = _cursor(@grants.compile(grant))
+
       def unsubscribe(subscriber, now: @now)
         @subscribers.delete(subscriber.serial)
         last = _unsubscribe(subscriber.serial, now)

@@ -107,12 +107,17 @@ module Hikyaku
         if last_event_id.nil?
           [@log.head, nil]
         elsif last_event_id.empty?
-          [@log.head, readable_id(grant)]
+          [@log.head, @log.size.zero? ? "earliest" : cursor(grant)]
         elsif last_event_id != "earliest" && (position = position_of(last_event_id))
           [position, last_event_id]
         else
           [@log.first - 1, "earliest"]
         end
+      end
+
+      def cursor(grant)
+        record = @log[@log.head]
+        (record && grant.admits?(record)) ? record.id : @cipher.seal(@log.head)
       end
 
       def notify(topic, frame)
@@ -268,12 +273,6 @@ module Hikyaku
       def position_of(id)
         position = @ids[id] || @cipher.open(id)
         position if position && position >= @log.first - 1 && position <= @log.head
-      end
-
-      # The newest event's id, unless it would tell of a private event: then the alias that its position has.
-      def readable_id(grant)
-        record = @log[@log.head] or return "earliest"
-        grant.admits?(record) ? record.id : @cipher.seal(@log.head)
       end
     end
   end

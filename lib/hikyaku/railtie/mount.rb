@@ -47,12 +47,12 @@ module Hikyaku
         hold
       end
 
-      # The newest event, as somebody knows it who may read nothing private: who begins after it misses nothing.
+      # The newest event, as somebody knows it who may read nothing private: who begins after it misses nothing, or is told.
       #
-      # @return [String, nil] "earliest" where nothing was published yet; nil where nobody knows
+      # @return [String, nil] where nothing was published yet, an id that stands for that; nil where nobody knows
       def newest
         hub = Hikyaku.hub
-        return hub.resolve("", Hub::Grant.new(matchers: [hub.matcher("exact", "/")])) if hub
+        return hub.cursor(Hub::Grant.new(matchers: [hub.matcher("exact", "/")])) if hub
         (@newest ||= settings.newest)&.call
       rescue Companion::Absent
         nil

@@ -10,7 +10,8 @@ module Hikyaku
     # Asks a hub in another process for its newest event: a page that is rendered now, and listens later, begins after it.
     #
     # What an empty cursor would be answered (Mercure draft-08, section "Reconnection, State Reconciliation, and Event
-    # Sourcing"), so any hub of draft 08 can be asked. No page waits long for the answer, or fails without it.
+    # Sourcing"), so any hub of draft 08 can be asked. While there is no event that is "earliest", by which nobody learns that one is
+    # missing; our own hub has a header more, in which there is an id then, too. No page waits long for the answer, or fails without it.
     #
     # @api private
     class Newest
@@ -21,7 +22,8 @@ module Hikyaku
       LIFETIME = 300
       TOPIC = "/hikyaku/newest"
       HEADER = "mercure-last-event-id"
-      private_constant :SECONDS, :PAUSE, :LIFETIME, :TOPIC, :HEADER
+      OWN_HEADER = "hikyaku-cursor"
+      private_constant :SECONDS, :PAUSE, :LIFETIME, :TOPIC, :HEADER, :OWN_HEADER
 
       # @param target [String] see Publisher#initialize
       # @param config [Config] with the keys that the hub knows
@@ -39,11 +41,11 @@ module Hikyaku
         @silent_until = nil
       end
 
-      # @return [String, nil] the event id; nil when the hub does not say
+      # @return [String, nil] the event id, also while there is no event; of another hub then "earliest"; nil when the hub does not say
       def call
         return if @silent_until && @clock.call < @silent_until
         answer = ask
-        id = answer[HEADER] if answer.is_a?(Net::HTTPSuccess)
+        id = answer[OWN_HEADER] || answer[HEADER] if answer.is_a?(Net::HTTPSuccess)
         id ? id.dup.force_encoding(Encoding::UTF_8) : give_up("it answers #{answer.code}#{" without #{HEADER}" if answer.is_a?(Net::HTTPSuccess)}")
       rescue *Publisher::Endpoint::NETWORK_ERRORS => error
         give_up(error.message)

@@ -46,7 +46,7 @@ module Hikyaku
         raise Problem.new(503, "the hub is stopping", headers: {"retry-after" => "1"}) if @hub.stopped?
         body = (request.method == "QUERY" && request.body?) ? request.form(limit: @config.max_request_bytes) : []
         grant, cursor = @wishes.read(request, body)
-        return [200, HEADERS.merge(@wishes.headers(cursor && @hub.resolve(cursor, grant))), NOTHING] if request.method == "HEAD"
+        return head(grant, cursor) if request.method == "HEAD"
         stream_to(request, grant, cursor)
       rescue TooManyConnections => error
         raise Problem.new(429, error.message, headers: {"retry-after" => (1 + @hub.reconnection_delay / 1000).to_s, **closing(request)})
@@ -55,6 +55,14 @@ module Hikyaku
       end
 
       private
+
+      # What a stream would begin with; and for whoever asks for the newest event with an empty cursor, where to begin later: there
+      # need not be an event for that.
+      def head(grant, cursor)
+        headers = HEADERS.merge(@wishes.headers(cursor && @hub.resolve(cursor, grant)))
+        headers["hikyaku-cursor"] = @hub.cursor(grant) if cursor == ""
+        [200, headers, NOTHING]
+      end
 
       # Whose connection is not kept: a stream ends with it, and who is one too many is not to hold another's place.
       def closes?(request) = request.env["SERVER_PROTOCOL"].to_s.start_with?("HTTP/1")

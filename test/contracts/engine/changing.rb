@@ -231,9 +231,23 @@ EngineContract.tests do
     assert_equal 1, gaps(reader).size
   end
 
+  test "while there is no event the answer is the log's cursor, and that is known to a change: no gap is told" do
+    cursor = @engine.cursor(grant(exact("/a")))
+    reader = subscribe(exact("/a"), last_event_id: cursor)
+    assert_equal [cursor] * 3, [cursor, nil, ""].each_with_index.map { |id, i| change(reader, exact("/a", "/b", "/#{i}"), last_event_id: id) }
+    assert_equal cursor, change(reader, exact("/a", "/b"), last_event_id: "earliest"), "nothing is added"
+    assert_equal "earliest", change(reader, exact("/a", "/b", "/c"), last_event_id: "earliest")
+    publish("/b", "1")
+    drain
+    assert_equal [[], ["1"]], [gaps(reader), reader.connection.data]
+    assert change(reader, exact("/b", "/d"), last_event_id: cursor)
+    publish("/d", "2")
+    assert_equal [%w[1 2], []], [received(reader), gaps(reader)]
+  end
+
   test "the answer tells nothing of private events" do
     reader = subscribe(exact("/a"))
-    assert_equal "earliest", change(reader, exact("/a", "/b"))
+    assert_match(/\A#/, change(reader, exact("/a", "/b")))
     secret = publish("/b", "secret", private: true, id: "urn:secret")
     answer = change(reader, exact("/a"), last_event_id: "")
     refute_equal secret, answer

@@ -60,6 +60,23 @@ module KeepingContract
       end
     end
 
+    test "the cursor of a log in which there was nothing yet is known after a restart, with what was published meanwhile behind it" do
+      with_storage do
+        @engine = make_engine(storage: @storage)
+        cursor = @engine.cursor(grant(exact("/a")))
+        refute_equal "earliest", cursor
+        [false, true].each do |die|
+          restart(die: die)
+          assert_equal cursor, subscribe(exact("/a"), last_event_id: cursor).last_event_id
+        end
+        assert_equal cursor, @engine.cursor(grant(exact("/a")))
+        publish("/a", "meanwhile")
+        restart
+        reader = subscribe(exact("/a"), last_event_id: cursor)
+        assert_equal [cursor, ["meanwhile"]], [reader.last_event_id, received(reader)]
+      end
+    end
+
     test "history is bounded by its bytes on the disk, too, and goes on from the oldest that is retained" do
       with_storage do |folder|
         @engine = make_engine(storage: @storage, history: 2 << 20)
@@ -88,6 +105,7 @@ module KeepingContract
         restart
         assert_empty received(subscribe(exact("/a"), last_event_id: "earliest"))
         assert_equal first, subscribe(exact("/a"), last_event_id: first).last_event_id
+        assert_equal first, @engine.cursor(grant(exact("/a")))
         publish("/a", "new")
         assert_equal ["new"], received(subscribe(exact("/a"), last_event_id: "earliest"))
       end

@@ -91,6 +91,45 @@ EngineContract.tests do
     assert_equal ["next"], received(subscribe(exact("/a"), last_event_id: answer))
   end
 
+  test "the log's cursor is where it is now, known also while there is no event, and tells of no private one" do
+    here = -> { @engine.cursor(grant(exact("/a"))) }
+    beginning = here.call
+    assert_equal [beginning, Encoding::UTF_8, true], [here.call, here.call.encoding, beginning.start_with?("#")]
+    assert_equal [beginning, []], subscribe(exact("/a"), last_event_id: beginning).then { |reader| [reader.last_event_id, received(reader)] }
+    assert_equal "earliest", @engine.resolve("", grant(exact("/a"))).last
+    id = publish("/a", "1")
+    assert_equal id, here.call
+    assert_equal ["1"], received(subscribe(exact("/a"), last_event_id: beginning))
+    publish("/a", "secret", private: true, id: "urn:secret")
+    behind = here.call
+    refute_includes [beginning, id, "urn:secret"], behind
+    assert_equal "urn:secret", @engine.cursor(grant(exact("/a"), reads: ["/a"]))
+    publish("/a", "2")
+    assert_equal [behind, ["2"]], subscribe(exact("/a"), last_event_id: behind).then { |reader| [reader.last_event_id, received(reader)] }
+  end
+
+  test "who comes back with the cursor of an empty log is told a gap when the ring has passed, or the log is another, empty or not" do
+    ways = {
+      "passed" => -> { 100.times { |i| publish("/a", i.to_s * 10) } },
+      "another key" => -> { @engine.rekey },
+      "another log" => -> { @engine = make_engine(history: 10_000) },
+      "another log, in which is one event" => -> { @engine = make_engine(history: 10_000) and publish("/a", "after the restart") }
+    }
+    ways.each do |name, happens|
+      @engine = make_engine(history: 10_000)
+      cursor = @engine.cursor(grant(exact("/a")))
+      happens.call
+      assert_equal [@engine.resolve("earliest", grant(exact("/a"))).first, "earliest"], @engine.resolve(cursor, grant(exact("/a"))), name
+      reader = subscribe(exact("/a"), last_event_id: cursor)
+      assert_equal "earliest", reader.last_event_id, name
+      drain
+      gap, *rest = reader.connection.events
+      assert_equal ["mercure", {"type" => "gap", "reason" => "unknown", "last_event_id" => cursor}], [gap[1], JSON.parse(gap[2])], name
+      all = received(subscribe(exact("/a"), last_event_id: "earliest"))
+      assert_equal all, rest.map(&:last), name
+    end
+  end
+
   test "replay is authorised by the grant of now (draft-08, Authorization on Event Replay)" do
     publish("/a", "secret", private: true)
     publish("/a", "public")

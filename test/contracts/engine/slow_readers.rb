@@ -44,6 +44,21 @@ EngineContract.tests do
     assert_equal fast.connection.data, received(slow)
   end
 
+  test "a reader that began where there was no event yet is told as others are when the history has passed it" do
+    @engine = make_engine(history: 10_000)
+    cursor = @engine.cursor(grant(exact("/a")))
+    reader = subscribe(exact("/a"), last_event_id: cursor, room: 0)
+    ids = 100.times.map { |i| publish("/a", i.to_s * 10) }
+    drain
+    reader.connection.room = nil
+    @engine.writable(reader)
+    drain
+    gap, *rest = reader.connection.events
+    assert_equal ["gap", "overrun", cursor], JSON.parse(gap[2]).values_at("type", "reason", "last_event_id")
+    assert_equal ids.last(rest.size), rest.map(&:first)
+    assert_operator rest.size, :<, 100
+  end
+
   test "a reader that the history has passed is told in-band and moved on" do
     @engine = make_engine(history: 10_000)
     reader = subscribe(exact("/a"), room: 0)

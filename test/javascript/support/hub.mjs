@@ -25,6 +25,7 @@ export class Hub {
   pending = () => 0;
   refusing = null; // a status in place of any answer
   headers = {};
+  beginning = "#beginning"; // the position before any event; another when the hub was restarted
   forgotten = 0; // events that are not retained any more, beside what `history` says
 
   constructor(world) {
@@ -32,7 +33,18 @@ export class Hub {
   }
 
   get lastId() {
-    return this.log.at(-1)?.id ?? "earliest";
+    return this.#idAt(this.log.length);
+  }
+
+  // The hub was restarted: it has no event, and knows no id from before.
+  restart() {
+    this.cut();
+    this.log.length = 0;
+    this.beginning += "'";
+  }
+
+  #idAt(position) {
+    return this.log[position - 1]?.id ?? this.beginning;
   }
 
   get oldest() {
@@ -96,10 +108,10 @@ export class Hub {
 
   #replay(stream, cursor, hadAlready) {
     let from = cursor === "earliest" ? this.oldest : this.log.findIndex((event) => event.id === cursor) + 1;
-    const known = cursor === "earliest" || (from > 0 && from >= this.oldest);
+    const known = cursor === "earliest" || ((from > 0 || cursor === this.beginning) && from >= this.oldest);
     if (!known) {
       from = this.oldest;
-      stream.send(`event: mercure\nid: ${this.log[from - 1]?.id ?? "earliest"}\ndata: ${JSON.stringify({type: "gap", reason: "unknown", last_event_id: cursor})}\n\n`);
+      stream.send(`event: mercure\nid: ${this.#idAt(from)}\ndata: ${JSON.stringify({type: "gap", reason: "unknown", last_event_id: cursor})}\n\n`);
     }
     for (const event of this.log.slice(from)) if (stream.topics.has(event.topic) && !hadAlready(event)) stream.send(encoded(event));
     return known ? cursor : "earliest";
@@ -219,7 +231,7 @@ export class Door {
   subject = "me";
   up = true;
   refusing = null;
-  refused = {};
+  refused = {}; // by topic, or by name
   headers = {};
   delay = () => 10;
   most = 100; // names
@@ -241,7 +253,8 @@ export class Door {
     const refused = {};
     for (const name of names) {
       const topic = name.split(":")[1];
-      if (this.refused[topic]) refused[name] = this.refused[topic];
+      const reason = this.refused[name] ?? this.refused[topic];
+      if (reason) refused[name] = reason;
       else topics[name] = topic;
     }
     const granted = Object.values(topics);

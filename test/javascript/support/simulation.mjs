@@ -76,7 +76,7 @@ class Simulation {
   // browser has seen, and some the one that another page was rendered at: they come from a cache.
   #render(tab, position = this.chance() < 0.1 ? Math.max(this.hub.oldest, this.hub.log.length - Math.floor(this.chance() * 20)) : this.hub.log.length) {
     const page = {tab, readers: [], open: true};
-    const cursor = position === 0 ? "earliest" : this.hub.log[position - 1].id;
+    const cursor = position === 0 ? this.hub.beginning : this.hub.log[position - 1].id;
     const topics = TOPICS.filter((topic) => topic === "/a" || this.chance() < 0.3);
     this.pages.push(page);
     this.world.setTimeout(() => {

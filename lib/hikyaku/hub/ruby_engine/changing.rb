@@ -46,9 +46,9 @@ module Hikyaku
         #
         # @return [Array(Integer, String, String)] the last is a gap event, or nil
         def beginning(subscriber, grant, added, last_event_id)
-          return [@log.head, readable_id(grant)] if added.empty? || last_event_id.to_s.empty?
+          return [@log.head, cursor(grant)] if added.empty? || last_event_id.to_s.empty?
           position, answer = resolve(last_event_id, grant)
-          return [position, readable_id(grant)] unless answer == "earliest"
+          return [position, cursor(grant)] unless answer == "earliest"
           return [position, answer] if last_event_id == "earliest"
           goes_on = [position, subscriber.position].min
           [position, answer, Gap.event(id: @cipher.seal(goes_on), after: last_event_id, reason: "unknown", matchers: added)]
