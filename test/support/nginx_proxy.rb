@@ -6,11 +6,14 @@ require "openssl"
 require "socket"
 require "tmpdir"
 require_relative "availability"
+require_relative "awaited_process"
 require_relative "free_port"
 
 # nginx with the configuration that docs/guides/nginx.conf shows, in a folder of its own, on free ports, as the user who
 # runs the tests. Only addresses, names and paths are replaced.
 class NginxProxy
+  include AwaitedProcess
+
   CONFIGURATION = File.expand_path("../../docs/guides/nginx.conf", __dir__)
   PATIENCE = 10
   private_constant :CONFIGURATION, :PATIENCE
@@ -52,10 +55,7 @@ class NginxProxy
   def stop
     return unless @pid
     Process.kill("TERM", @pid)
-    deadline = now + PATIENCE
-    sleep 0.01 until (ended = Process.wait(@pid, Process::WNOHANG)) || now > deadline
-    Process.kill("KILL", @pid).then { Process.wait(@pid) } unless ended
-    @pid = nil
+    await_end("nginx", PATIENCE)
   ensure
     FileUtils.rm_rf(@folder)
   end
@@ -110,7 +110,7 @@ class NginxProxy
     deadline = now + PATIENCE
     until listening?
       if now > deadline || Process.wait(@pid, Process::WNOHANG)
-        raise "nginx did not start: #{File.read(path("out.log"))} #{error_log if File.exist?(path("error.log"))}"
+        raise "nginx did not start: #{log}"
       end
       sleep 0.02
     end
@@ -123,5 +123,5 @@ class NginxProxy
     false
   end
 
-  def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+  def log = %w[out.log error.log].map { |name| File.exist?(path(name)) ? File.read(path(name)) : "" }.join
 end

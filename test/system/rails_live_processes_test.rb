@@ -11,7 +11,8 @@ class RailsLiveProcessesTest < Minitest::Test
   READERS = 5_000
   OTHER_FILES = 500
 
-  # Which worker answers; it tells both browsers and all readers.
+  # Which worker answers; it tells both browsers and all readers. What models announce is rendered at once: the example's jobs run
+  # in threads of a worker, and those that have not run when it ends are lost, whoever delivers.
   WHO = {"app/controllers/who_controller.rb" => <<~RUBY, "config/initializers/who.rb" => <<~ROUTE}.freeze
     class WhoController < ApplicationController
       skip_before_action :require_sign_in
@@ -27,8 +28,38 @@ class RailsLiveProcessesTest < Minitest::Test
     Rails.application.config.after_initialize do
       Rails.application.routes.append { get "/who", to: "who#show" }
       Rails.application.reload_routes!
+      Turbo::Streams::ActionBroadcastJob.queue_adapter = :inline
     end
   ROUTE
+
+  # Two who answer each other: what one says, the other has heard. It notes all that it hears, in order, by what is added to
+  # the page, so that nothing hides what came twice. As a user it says nothing before what it said last was taken.
+  TALK = <<~JS
+    (() => {
+      const [name, other] = %s
+      const talk = window.talk = {said: 0, heard: [], failed: [], ended: false}
+      let taken = Promise.resolve()
+      talk.say = () => {
+        const text = `${name} ${++talk.said}`
+        taken = taken.then(() => new Promise((resolve) => {
+          document.addEventListener("turbo:submit-end", ({detail}) => {
+            if (!detail.success) talk.failed.push(`${text}: ${detail.fetchResponse?.statusCode ?? detail.error}`)
+            // The form is another when the answer has been rendered.
+            setTimeout(resolve)
+          }, {once: true})
+          const form = document.querySelector("#new_message")
+          form.querySelector("[type=text]").value = text
+          form.requestSubmit()
+        }))
+      }
+      new MutationObserver((changes) => {
+        for (const text of changes.flatMap(({addedNodes}) => [...addedNodes]).map((node) => node.querySelector?.("span")?.textContent)) {
+          if (/^(Ada|Bob) \\d+$/.test(text)) talk.heard.push(text)
+          if (text?.startsWith(`${other} `) && !talk.ended) talk.say()
+        }
+      }).observe(document.querySelector("#messages"), {childList: true})
+    })()
+  JS
 
   def setup
     super
@@ -44,7 +75,7 @@ class RailsLiveProcessesTest < Minitest::Test
     @folder&.remove
   end
 
-  test "all workers reach both browsers, jobs too; a phased restart cuts none of 5,000 off; who signs out is cut off everywhere" do
+  test "all workers reach both browsers, jobs too; in a phased restart none of 5,000 is cut off, and two who talk miss nothing; who signs out is cut off everywhere" do
     skip "#{READERS} sockets do not fit into the limit of open files: ulimit -n" unless Fleet.allow(READERS + OTHER_FILES)
     open_fleet
     ada, bob = open_page(one, "/conversations/1", who: "Ada"), open_page(other, "/conversations/1", who: "Bob")
@@ -52,13 +83,16 @@ class RailsLiveProcessesTest < Minitest::Test
     workers = both_workers
     workers.each { |pid| [ada, bob].each { |page| await_message(page, "worker #{pid}") } }
 
-    restart
-    new_workers = both_workers
+    talk, new_workers = while_they_talk(ada, bob) do
+      restart
+      both_workers
+    end
     assert_empty workers & new_workers
     new_workers.each { |pid| [ada, bob].each { |page| await_message(page, "worker #{pid}") } }
     send_message(ada, "Still there?")
     [ada, bob].each { |page| await_message(page, "Still there?") }
     assert_equal [[], []], [ada, bob].map { |page| page.js("window.happened") }
+    [ada, bob].each { |page| assert_equal [talk, []], page.js("[window.talk.heard, window.talk.failed]") }
     assert_fleet_has_everything
 
     exports = open_tab(one, ada, "/exports")
@@ -93,6 +127,28 @@ class RailsLiveProcessesTest < Minitest::Test
 
   def url = "http://localhost:#{@server.port}"
 
+  # All the while the two say something and hear it from each other, and never stop.
+  #
+  # @return [Array(Array<String>, Object)] all that was said, in order, and what the block returns
+  def while_they_talk(ada, bob)
+    [[ada, %w[Ada Bob]], [bob, %w[Bob Ada]]].each { |page, names| page.js(format(TALK, names.to_json)) }
+    talks = [ada, bob].map { |page| -> { page.js("({...window.talk, count: window.talk.heard.length, heard: window.talk.heard.slice(-3)})") } }
+    count = -> { talks.first.call["count"] }
+    await_talk = ->(&enough) { await(-> { "what they say: #{talks.map(&:call)}" }, &enough) }
+    ada.js("window.talk.say()")
+    await_talk.call { count.call >= 10 }
+    before = count.call
+    result = yield
+    during = count.call - before
+    await_talk.call { count.call >= before + during + 10 }
+    ada.js("window.talk.ended = true")
+    said = ada.js("window.talk.said")
+    await_talk.call { talks.all? { |talk| talk.call["count"] >= 2 * said } }
+    assert_operator during, :>, 4
+    puts "\n#{during} messages between two browsers during the restart"
+    [(1..said).flat_map { |number| ["Ada #{number}", "Bob #{number}"] }, result]
+  end
+
   # Notes whatever happens to the page's streams from now on.
   def watch(page)
     page.js(<<~JS)
@@ -108,7 +164,7 @@ class RailsLiveProcessesTest < Minitest::Test
   def await(what)
     deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 60
     until (value = yield)
-      flunk "waited too long for #{what}: #{@server.log}" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+      flunk "waited too long for #{what.respond_to?(:call) ? what.call : what}: #{@server.log}" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
       sleep 0.05
     end
     value

@@ -5,10 +5,13 @@
 #
 #     DATABASE_URL   OUTBOX_FOLDER
 #     HUB            see config.hikyaku.hub; without it the server holds the hub itself
-#     DIES           before or after: it kills itself, at once, before or after the publish of a row of the topic FATAL
+#     DIES           before or after: it kills itself, at once, before or after the publish of a row of the topic FATAL;
+#                    commit: when the transaction in which a sale was made has been committed, before anything else is done
+#     BROADCASTS     1: Sale declares what turbo-rails broadcasts
 require "logger"
 require "rails"
 require "active_record/railtie"
+%w[action_controller/railtie action_view/railtie active_job/railtie turbo-rails].each { |library| require library } if ENV["BROADCASTS"]
 require "hikyaku"
 
 class OutboxApplication < Rails::Application
@@ -25,6 +28,7 @@ class OutboxApplication < Rails::Application
   config.hikyaku.resource_identifier = ENV["HUB"] || "http://localhost/.well-known/mercure"
   config.hikyaku.anonymous = true
   config.hikyaku.outbox = true
+  config.hikyaku.turbo = !ENV["BROADCASTS"].nil?
 end
 
 # Put before the outbox: the process ends as by a loss of power, at a place of the test's choice.
@@ -36,6 +40,8 @@ module Dying
     super
     die if ENV["DIES"] == "after" && row.topics.first == ENV["FATAL"]
   end
+
+  module_function
 
   def die
     Process.kill(:KILL, Process.pid)
@@ -49,6 +55,15 @@ OutboxApplication.routes.draw { hikyaku }
 $stdout.sync = true
 
 class Sale < ActiveRecord::Base
+  # Stands before what is declared: whoever announces a sale after its commit does it too late.
+  after_commit { Dying.die } if ENV["DIES"] == "commit"
+  broadcasts_to ->(sale) { sale.title } if ENV["BROADCASTS"]
+end
+
+# What renders for turbo-rails.
+if ENV["BROADCASTS"]
+  class ApplicationController < ActionController::Base
+  end
 end
 
 # What processes are started to do.
@@ -71,6 +86,17 @@ module Tasks
   # One transaction, and then the courier has its time.
   def sell(*topics)
     Sale.transaction { topics.each { |topic| Sale.create!(title: topic) and Hikyaku.publish(topic, topic, private: false) } }
+    puts "committed"
+    sleep
+  end
+
+  # One transaction of which each sale is announced by its model, as it is at the end.
+  def announce(*titles)
+    Sale.transaction do
+      sales = titles.map { |title| Sale.create!(title: title) }
+      Sale.transaction(requires_new: true) { Sale.create!(title: "rolled back") and raise ActiveRecord::Rollback }
+      sales.last.update!(title: "#{titles.last} again")
+    end
     puts "committed"
     sleep
   end
