@@ -202,6 +202,91 @@ class BenchActionCableTest < Minitest::Test
     assert check.passed?
   end
 
+  test "who pushes in another way takes part wherever our clients can read it" do
+    everywhere = [Bench::ActionCableLoad, Bench::ActionCableCost, Bench::ActionCableLatency, Bench::ActionCableNode, Bench::ActionCableTalk,
+      Bench::ActionCableOutage]
+    everywhere.each { |type| assert_empty %w[iodine threads naive hikyaku-c rails-c cable-async] - type.new.groups.flatten.map(&:entrant), type.key }
+
+    clients = Bench::ActionCableLoad.new.groups.flatten.group_by(&:entrant).transform_values { |cells| cells.map(&:test) }
+    assert_equal [%w[node c], %w[node c], %w[c]], clients.values_at("threads", "naive", "message-bus")
+  end
+
+  test "every table in which something is published says by whom" do
+    Bench::Suite::ACTION_CABLE.scenarios.each do |type|
+      tables = type.new.tables(Bench::Results.new([])).reject { |table| table.title.match?(/subscri/i) }
+      refute_empty tables
+      tables.each do |table|
+        column = table.head.index("Published by")
+        assert_equal 1, column, "#{type.key}: #{table.title}"
+        publishers = table.rows.group_by(&:first).transform_values { |rows| rows.map { |row| row[column] }.uniq }
+        assert_includes publishers["Action Cable, async"], "an action", table.title
+        assert_equal ["the hub's own address"], publishers["Hikyaku, C engine"], table.title
+        assert_equal [table.head.size], table.rows.map(&:size).uniq, table.title
+      end
+    end
+  end
+
+  test "fewer bytes are fewer: as many are too many" do
+    {99 => "reached", 100 => "**missed**", 101 => "**missed**"}.each do |bytes, verdict|
+      target = bytes_page({"cable-async" => 100, "rails-c" => bytes}).targets.first
+      assert_equal [verdict, "less than 1"], [target.verdict, target.bound]
+    end
+  end
+
+  test "what was measured apart stands beside the rest of its scenario, with facts of its own, and stays in the file" do
+    addition = Bench::Addition.new({"machine" => {"date" => "2026-01-02 03:04 UTC", "cpu" => "Elsewhere 9"}, "left_out" => {},
+      "notes" => {"command" => "bin/bench action-cable-load --entrants threads"}, "targets" => []},
+      bytes_results({"cable-async" => 100, "rails-c" => 100, "threads" => 50}))
+    page = bytes_page({"cable-async" => 100, "rails-c" => 99}, additions: [addition])
+
+    text = page.to_s
+    assert_match(/^\| .*: fewer +\| .*reached/, text)
+    assert_match(/^\| .*: fewer, measured apart +\| .*missed/, text)
+    first, apart = text.split("\n*Measured apart, 2026-01-02*")
+    assert_match(/\| Elsewhere 9 +\|.*### Measured apart, 2026-01-02: 100 clients subscribe .*thread and queue per client/m, apart)
+    assert_includes apart, "`bin/bench action-cable-load --entrants threads`"
+    refute_match(/thread and queue|Elsewhere/, first)
+    refute_match(/did other work/, text)
+
+    Dir.mktmpdir do |folder|
+      page.write(folder)
+      head, results, additions = Bench::Record.load(File.read(File.join(folder, "results.json")))
+      assert_equal text, Bench::Page.new(results, facts: head["machine"], left_out: head["left_out"], notes: head["notes"], additions: additions).to_s
+    end
+  end
+
+  test "what was measured apart on a machine that did other work says so" do
+    text = [nil, 0.1, 0.3].map do |others|
+      results = bytes_results({"threads" => 50}).transform_values { |its| Bench::Results.new(its.runs.each { |run| run.others = others }) }
+      Bench::Addition.new({"machine" => {}, "notes" => {}}, results).section(Bench::ActionCableLoad).first
+    end
+    assert_equal [false, false, true], text.map { |one| one.include?("The machine did other work") }
+  end
+
+  test "what was measured apart is added to a page that is made anew" do
+    _out, err = capture_io { assert_equal 2, Bench::Command.run("action_cable", %w[--with results.json]) }
+    assert_match(/--with goes with --from/, err)
+    Dir.mktmpdir do |folder|
+      more, all = %w[more all].map { |name| File.join(folder, name) }
+      bytes_page({"threads" => 50}, date: "2026-01-02").write(more)
+      bytes_page({"cable-async" => 100}).write(all)
+      capture_io do
+        arguments = ["--from", "#{all}/results.json", "--out", all]
+        assert_equal [0, 0], [[*arguments, "--with", "#{more}/results.json"], arguments].map { |these| Bench::Command.run("action_cable", these) }
+      end
+      assert_equal 1, File.read(File.join(all, "README.md")).scan("### Measured apart, 2026-01-02: 100 clients subscribe").size
+    end
+  end
+
+  test "the committed pages lead to each other and to their files" do
+    results = Bench::Page::RESULTS
+    links = Dir["**/*.md", base: results].to_h { |page| [page, File.read(File.join(results, page)).scan(/\]\(([^)#]+)\)/).flatten.uniq] }
+
+    assert_includes links.fetch("README.md"), "action_cable/README.md"
+    assert_includes links.fetch("action_cable/README.md"), "../README.md"
+    assert_empty links.flat_map { |page, its| its.reject { |link| File.exist?(File.join(results, File.dirname(page), link)) }.map { |link| [page, link] } }
+  end
+
   test "the conclusion says what the figures say, whichever way round, and nothing where there are none" do
     assert_nil Bench::Suite::ACTION_CABLE.conclude({})
     [[60.0, 4.0, "15.0 times less"], [4.0, 8.0, "2.0 times more"], [4.0, 4.1, "no difference"]].each do |cable, mounted, words|
@@ -221,6 +306,20 @@ class BenchActionCableTest < Minitest::Test
       Bench::Run.new(cell: Bench::Cell.new("action", name, 1_000), round: 0, figures: figures)
     end
     Bench::Suite::ACTION_CABLE.conclude({scenario => Bench::Results.new(runs)})
+  end
+
+  # @param bytes [Hash{String => Integer}] that each has on the wire
+  def bytes_results(bytes)
+    scenario = Bench::ActionCableLoad.new(entrants: bytes.keys)
+    runs = scenario.groups.flatten.map do |cell|
+      phases = %w[subscribe publish].to_h { |phase| [phase, {"bytes" => bytes.fetch(cell.entrant)}] }
+      Bench::Run.new(cell: cell, round: 0, figures: {"whole" => true, "wire" => phases})
+    end
+    {scenario => Bench::Results.new(runs)}
+  end
+
+  def bytes_page(bytes, date: "2026-01-01", **more)
+    Bench::Page.new(bytes_results(bytes), facts: {"date" => date}, left_out: {}, notes: {"rounds" => 1, "command" => "bin/bench action_cable"}, **more)
   end
 
   def over(link)

@@ -9,7 +9,6 @@ require_relative "rounds"
 module Bench
   # The command line of `bin/bench PAGE`, of all that is on a page (see {Suite}), and of `bin/bench SCENARIO`.
   class Command
-    RESULTS = File.expand_path("../results", __dir__)
     SCRATCH = File.expand_path("../../tmp/bench", __dir__)
 
     # @param name [String] a scenario, or the key of a suite: "all" (of the hub), "broker", …
@@ -23,6 +22,7 @@ module Bench
       @classes = @suite ? @suite.scenarios : Scenario.all.select { |scenario| scenario.key == name }
       @suite_of_one = @classes.first&.suite
       @values = {}
+      @with = []
       @words = []
     end
 
@@ -32,6 +32,7 @@ module Bench
       @words = arguments.dup
       rest = parser.parse(arguments)
       raise OptionParser::InvalidArgument, rest.join(" ") unless rest.empty?
+      raise OptionParser::InvalidArgument, "--with goes with --from" if @with.any? && !@from
       publish(@from ? earlier : measured)
     rescue OptionParser::ParseError, KeyError, Build::Failed => error
       warn "bench #{@name}: #{error.message} (see bin/bench #{@name} --help)"
@@ -80,8 +81,9 @@ module Bench
 
     # @return [Page]
     def earlier
-      head, results = Record.load(File.read(@from))
-      Page.new(results, facts: head["machine"], left_out: head["left_out"], notes: head["notes"])
+      head, results, additions = Record.load(File.read(@from))
+      apart = @with.map { |file| Addition.new(*Record.load(File.read(file)).first(2)) }
+      Page.new(results, facts: head["machine"], left_out: head["left_out"], notes: head["notes"], additions: additions + apart)
     end
 
     def publish(page)
@@ -96,10 +98,11 @@ module Bench
     def directory(page)
       return @out if @out
       return unless @suite
-      File.join((@quick || @entrants || page.interrupted?) ? SCRATCH : RESULTS, @suite.folder).chomp("/")
+      File.join((@quick || @entrants || page.interrupted?) ? SCRATCH : Page::RESULTS, @suite.folder).chomp("/")
     end
 
-    def command_line = ["bin/bench", @name, *@words].join(" ")
+    # Where it was written says nothing about what was measured.
+    def command_line = ["bin/bench", @name, *@words].join(" ").sub(/ --out[ =]\S+/, "")
 
     def wanted = @classes.flat_map { |scenario| entrants_of(scenario) }.uniq
 
@@ -147,6 +150,7 @@ module Bench
         o.on("--entrants LIST", Array, "who takes part: #{Entrants.names(suite).join(", ")}") { |names| @entrants = names }
         o.on("--out DIR", "write the page there (of a whole page: bench/results; --quick or --entrants: tmp/bench; else nowhere)") { |dir| @out = dir }
         o.on("--from FILE", "make the page from the runs of an earlier results.json") { |file| @from = file }
+        o.on("--with FILE", "with --from: add what was measured apart, of a results.json of its own; more than once for several") { |file| @with << file }
         o.on("--anew", "do not go on from where it was interrupted") { @anew = true } if suite&.resumes
         o.on("--check", "exit with 1 when a target is not reached") { @check = true }
         @classes.first.settings.each_value { |setting| add(o, setting) } unless @suite

@@ -10,6 +10,9 @@ module Bench
     MOUNTED = %w[rails-c rails-ruby].freeze
     STANDALONE = %w[hikyaku-c hikyaku-ruby].freeze
     OTHERS = %w[message-bus iodine threads naive].freeze
+    # Those of the others that have clients of their own: of ours only the load generator in C speaks to them.
+    NO_STREAMS = %w[message-bus].freeze
+    PUBLISHED_BY = "Published by"
     FLOOR = "floor"
     # Whom the targets compare with.
     YARDSTICK = "cable-async"
@@ -28,6 +31,9 @@ module Bench
     end
 
     def first_door(name) = doors_of(name).first
+
+    # By whom is published where a scenario goes through one door alone, for a table.
+    def publisher_of(name) = NAMES.fetch(first_door(name))
 
     # @param topics [Integer]
     # @return [Hash] see {Entrant#speech}

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "fileutils"
+require_relative "addition"
 require_relative "markdown"
 require_relative "record"
 
@@ -9,23 +10,27 @@ module Bench
   class Page
     NAME = "README.md"
     DATA = "results.json"
+    # Where the last results of each suite are.
+    RESULTS = File.expand_path("../results", __dir__)
 
     # @param results [Hash{Scenario => Results}]
     # @param facts [Hash{String => String}] of the machine
     # @param left_out [Hash{String => String}] entrants that could not take part, and why
     # @param notes [Hash] "command", "rounds", "interrupted"
-    def initialize(results, facts:, left_out:, notes:)
+    # @param additions [Array<Addition>]
+    def initialize(results, facts:, left_out:, notes:, additions: [])
       @results = results
       @facts = facts
       @left_out = left_out
       @notes = notes
+      @additions = additions
     end
 
     # @return [Boolean]
     def interrupted? = @notes["interrupted"]
 
     # @return [Array<Target>]
-    def targets = @targets ||= @results.flat_map { |scenario, results| scenario.targets(results) }
+    def targets = @targets ||= @results.flat_map { |scenario, results| scenario.targets(results) } + @additions.flat_map(&:targets)
 
     # @return [String] in Markdown: targets, what is incomplete, and every table
     def tables
@@ -48,7 +53,7 @@ module Bench
         #{suite.about} Rounds: #{@notes["rounds"]}, each with
         every #{suite.who} in turn; no run is left out. A cell is the median of the rounds, then the least and the greatest. #{suite.reading}
         #{"\n**Interrupted: not all rounds are there.**\n" if interrupted?}
-        Again with: `#{@notes["command"]}`. Every run: [#{DATA}](#{DATA}).
+        Again with: `#{@notes["command"]}`. Every run: [#{DATA}](#{DATA}).#{apart}#{other_pages}
 
         #{Markdown.table(%w[What Value], [*@facts.to_a, *others])}
         #{conclusion}#{tables}
@@ -56,6 +61,16 @@ module Bench
     end
 
     private
+
+    def apart = (" Tables that were measured apart say so, when, and on what." if @additions.any?)
+
+    # Those that are there.
+    def other_pages
+      pages = (Suite::ALL.values - [suite]).select { |other| File.exist?(File.join(RESULTS, other.folder, NAME)) }
+      up = "../" unless suite.folder.empty?
+      links = pages.map { |other| "[#{other.title}](#{up}#{File.join(other.folder, NAME).delete_prefix("/")})" }
+      "\n\nMore pages: #{links.join(", ")}." if links.any?
+    end
 
     def suite = @results.keys.first&.class&.suite || Suite::HUB
 
@@ -78,7 +93,7 @@ module Bench
     end
 
     def incomplete
-      rows = @results.flat_map { |scenario, results| results.incomplete.map { |run| incomplete_row(scenario, run) } }
+      rows = [@results, *@additions.map(&:results)].flat_map(&:to_a).flat_map { |scenario, results| results.incomplete.map { |run| incomplete_row(scenario, run) } }
       return if rows.empty?
       "## Incomplete runs\n\nThe figures of those that ended are in the tables; no target is reached by them.\n\n" +
         Markdown.table(["Scenario", "Test", suite.who.capitalize, "Size", "Round", "What"], rows)
@@ -108,7 +123,8 @@ module Bench
       images = scenario.plots(results).keys.map { |name| "![#{name.delete_suffix(".svg")}](#{name})" }
       tables = scenario.tables(results).map { |table| table.to_s.chomp }
       head = ["## #{scenario.class.title}", scenario.class.about, "`bin/bench #{scenario.class.key}`: #{settings(scenario)}.#{few_rounds(scenario)}"]
-      [*head, *tables, *images].join("\n\n") + "\n"
+      apart = @additions.flat_map { |addition| addition.section(scenario.class) }
+      [*head, *tables, *images, *apart].join("\n\n") + "\n"
     end
 
     def settings(scenario)
@@ -121,7 +137,7 @@ module Bench
 
     def json
       verdicts = targets.map { |target| target_row(target) }
-      Record.dump({"machine" => @facts, "notes" => @notes, "left_out" => @left_out, "targets" => verdicts}, @results)
+      Record.dump({"machine" => @facts, "notes" => @notes, "left_out" => @left_out, "targets" => verdicts}, @results, additions: @additions)
     end
 
     def target_row(target)

@@ -12,7 +12,7 @@ module Bench
   end
 
   # A promise of the project about a server, and what was measured.
-  Target = Struct.new(:name, :entrant, :at_most, :at_least, :spread, :whole, keyword_init: true) do
+  Target = Struct.new(:name, :entrant, :at_most, :at_least, :less_than, :spread, :whole, keyword_init: true) do
     # @return [Boolean] whether the median keeps to it, and nothing was lost in any run behind it
     def reached? = !spread.nil? && whole && within?
 
@@ -24,7 +24,7 @@ module Bench
     end
 
     # @return [String] "at most 1.1"
-    def bound = at_most ? "at most #{Digits.grouped(at_most)}" : "at least #{Digits.grouped(at_least)}"
+    def bound = "#{kind.to_s.tr("_", " ")} #{Digits.grouped(self[kind])}"
 
     # @return [String]
     def measured
@@ -39,6 +39,14 @@ module Bench
       (spread.median < 0.2) ? 3 : 2
     end
 
-    def within? = at_most ? spread.median <= at_most : spread.median >= at_least
+    def kind = %i[at_most less_than at_least].find { |name| self[name] }
+
+    def within?
+      case kind
+      when :at_most then spread.median <= at_most
+      when :less_than then spread.median < less_than
+      else spread.median >= at_least
+      end
+    end
   end
 end

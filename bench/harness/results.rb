@@ -80,7 +80,7 @@ module Bench
     # @param name [String]
     # @param cell [Cell]
     # @param path [Array<String>] keys into its figures
-    # @param bound [Hash] `at_most:` or `at_least:`
+    # @param bound [Hash] `at_most:`, `less_than:` or `at_least:`
     # @return [Target] about one figure
     def target(name, cell, *path, **bound)
       Target.new(name: name, entrant: cell.entrant, spread: spread(cell, *path), whole: whole?(cell), **bound)

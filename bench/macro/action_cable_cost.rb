@@ -18,6 +18,7 @@ module Bench
       Rails application, by a POST; *a thread within* its process, as a job or a callback after a commit would, which leaves Puma
       and Rails out of it; *the hub's own address*, by a POST, mounted or standalone; elsewhere *a POST* to whatever is there. With Redis the CPU
       is that of both processes. Memory is by how much what is resident grows; the kernel's own for the sockets is not in it.
+      What is said of subscribing and of memory, and the plots, are of the first of these that a server has.
     TEXT
     entrants FLOOR, *CABLES, *MOUNTED, *STANDALONE, *OTHERS, quick: [FLOOR, *CABLES, *MOUNTED, "hikyaku-c", "message-bus", "iodine", "threads"]
     setting :subscribers, [100, 1_000, 10_000], quick: [100], about: "numbers of clients"
@@ -82,7 +83,7 @@ module Bench
       (MOUNTED + STANDALONE).intersection(entrants).flat_map do |name|
         times = TIMES_LESS.fetch(name[/\w+\z/])[n] or next []
         its_doors(name).map do |door|
-          results.ratio_target("CPU per delivery over Action Cable's, #{n} clients, published by #{NAMES.fetch(door)}: a #{times}th",
+          results.ratio_target("CPU per delivery over Action Cable's, #{n} clients, published by #{NAMES.fetch(door)}: 1/#{times}",
             cell(door, name, n), yardstick(door, n), *CPU, at_most: (1.0 / times).floor(4))
         end
       end

@@ -69,11 +69,11 @@ module Bench
         milliseconds, percent = link.split
         rows = fronts.map do |front|
           its = cell("#{front} #{link}", server_of(front), topics)
-          [title_of(its.entrant), *words(front), *TIMES.map { |time| show(results.spread(its, *LATENCY, time), 1) },
+          [title_of(its.entrant), publisher_of(its.entrant), *words(front), *TIMES.map { |time| show(results.spread(its, *LATENCY, time), 1) },
             show(results.spread(its, "page_ms"), 0), show(results.spread(its, "open_ms"), 0)]
         end
         Table.new(title: "#{milliseconds} ms of round trip, #{percent} % lost", rows: rows,
-          head: ["Server", "Behind", "Protocol", *TIMES.map { |time| "#{time}, ms" }, "until the page is there, ms", "until all streams stand, ms"])
+          head: ["Server", PUBLISHED_BY, "Behind", "Protocol", *TIMES.map { |time| "#{time}, ms" }, "until the page is there, ms", "until all streams stand, ms"])
       end
     end
 

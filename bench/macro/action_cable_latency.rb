@@ -44,9 +44,9 @@ module Bench
     def tables(results)
       SETTINGS.keys.map do |setting|
         rows = subscribers.product(entrants).map do |n, name|
-          [title_of(name), n, *TIMES.map { |time| show(results.spread(cell(setting, name, n), *LATENCY, time)) }]
+          [title_of(name), publisher_of(name), n, *TIMES.map { |time| show(results.spread(cell(setting, name, n), *LATENCY, time)) }]
         end
-        Table.new(title: "#{setting}: latency, ms", head: ["Server", "Clients", *TIMES], rows: rows)
+        Table.new(title: "#{setting}: latency, ms", head: ["Server", PUBLISHED_BY, "Clients", *TIMES], rows: rows)
       end
     end
 

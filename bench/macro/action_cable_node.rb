@@ -15,9 +15,9 @@ module Bench
     about <<~TEXT
       One topic, one publisher, the next message when all have the last; but the clients are the paper's, in one process of Node.js: `eventsource`
       for streams, Action Cable's own for its WebSocket. Their own work is in the time: it is longer than with the load generator in C, and what it
-      is longer by says what these clients cost.
+      is longer by says what these clients cost. message_bus has a client of its own, and has no part in this.
     TEXT
-    entrants(*CABLES, *MOUNTED, *STANDALONE, "iodine", quick: [YARDSTICK, "rails-c"])
+    entrants(*CABLES, *MOUNTED, *STANDALONE, *OTHERS - NO_STREAMS, quick: [YARDSTICK, "rails-c"])
     setting :subscribers, [100, 300, 1_000], quick: [30], about: "numbers of clients"
     setting :deliveries, 30_000, quick: 600, about: "deliveries of a run, about"
     setting :size, 200, about: "bytes of a message"
@@ -42,9 +42,9 @@ module Bench
 
     def tables(results)
       rows = subscribers.product(entrants).map do |n, name|
-        [title_of(name), n, *TIMES.map { |time| show(results.spread(of(name, n), *LATENCY, time)) }]
+        [title_of(name), publisher_of(name), n, *TIMES.map { |time| show(results.spread(of(name, n), *LATENCY, time)) }]
       end
-      [Table.new(title: "Latency, publish to receipt, ms", head: ["Server", "Clients", *TIMES], rows: rows)]
+      [Table.new(title: "Latency, publish to receipt, ms", head: ["Server", PUBLISHED_BY, "Clients", *TIMES], rows: rows)]
     end
 
     def plots(results)

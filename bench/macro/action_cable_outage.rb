@@ -15,9 +15,9 @@ module Bench
     about <<~TEXT
       What is lost when the network is: clients as pages have them, in Node.js, read 1,000 updates, 50 a second; after 250 every connection breaks
       off, and for a second none comes about. The clients come back by themselves, when their own rules let them: nobody helps them. Counted is what
-      each of them never got, and what it got twice. The publisher is not cut off.
+      each of them never got, and what it got twice. The publisher is not cut off. message_bus has a client of its own, and has no part in this.
     TEXT
-    entrants(*CABLES, *MOUNTED, *STANDALONE, "iodine", quick: [YARDSTICK, "rails-c"])
+    entrants(*CABLES, *MOUNTED, *STANDALONE, *OTHERS - NO_STREAMS, quick: [YARDSTICK, "rails-c"])
     setting :subscribers, 100, quick: 10, about: "clients"
     setting :messages, 1_000, quick: 60, about: "updates"
     setting :rate, 50, quick: 15, about: "updates a second"
@@ -29,6 +29,8 @@ module Bench
     LOST = %w[delivery lost].freeze
 
     def self.obstacle = Node.obstacle
+
+    def self.versions = Node.versions
 
     def groups = [entrants.map { |name| of(name) }]
 
@@ -49,12 +51,13 @@ module Bench
 
     def tables(results)
       rows = entrants.map do |name|
-        [title_of(name), show(results.spread(of(name), *LOST), 0), show(results.share(of(name), LOST, %w[delivery expected]), 3),
+        [title_of(name), publisher_of(name), show(results.spread(of(name), *LOST), 0), show(results.share(of(name), LOST, %w[delivery expected]), 3),
           show(results.spread(of(name), "delivery", "twice"), 0), *%w[median max].map { |time| show(results.spread(of(name), "outage", "back_ms", time), 0) },
           show(results.spread(of(name), "outage", "away"), 0)]
       end
       [Table.new(title: "#{messages} updates to #{subscribers} clients", rows: rows,
-        head: ["Server", "deliveries lost", "share", "came twice", "back after, median, ms", "back after, the last, ms", "not back by the end"])]
+        head: ["Server", PUBLISHED_BY, "deliveries lost", "share", "came twice", "back after, median, ms", "back after, the last, ms",
+          "not back by the end"])]
     end
 
     def plots(results)
