@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "support/rails_application"
+require "support/rails_server"
 require "generators/hikyaku/install/install_generator"
 
 # `bin/rails generate hikyaku:install`
@@ -26,9 +27,24 @@ class InstallGeneratorTest < Minitest::Test
     generate
     text = read("config/initializers/hikyaku.rb")
     names = text.scan(/config\.hikyaku\.(\w+) =/).flatten.uniq - ["hub"]
+    assert_includes names, "turbo"
+    names -= Hikyaku::Turbo::Settings::NAMES.map(&:to_s)
     refute_empty names
     names.each { |name| assert_equal name, Hikyaku::Config::Settings.find(name)&.name&.to_s }
     assert system(RbConfig.ruby, "-c", File.join(@folder, "config/initializers/hikyaku.rb"), out: File::NULL)
+  end
+
+  # With turbo-rails in its Gemfile, and without Action Cable: only over the hub is there an element.
+  BOOT = 'puts (Hikyaku::Turbo.settings.on? ? ApplicationController.render(inline: %(<%= turbo_stream_from "news" %>)) : "without")[/[\w-]+/]'
+  private_constant :BOOT
+
+  test "an application starts with the file as it is, and follows streams over the hub with the line for Turbo" do
+    generate
+    as_it_is = read("config/initializers/hikyaku.rb")
+    with_turbo = as_it_is.sub("# config.hikyaku.turbo = true", "config.hikyaku.turbo = true")
+    started = [as_it_is, with_turbo].map { |initializer| Thread.new { boot(initializer) } }.map(&:value)
+    assert_equal [true, true], started.map { |_, status| status.success? }, started.map(&:first).join
+    assert_equal [%w[without], %w[hikyaku-stream-source]], started.map { |output, _| output.lines(chomp: true).last(1) }
   end
 
   test "a second time changes nothing, not even what was edited" do
@@ -40,6 +56,14 @@ class InstallGeneratorTest < Minitest::Test
   end
 
   private
+
+  # @return [Array(String, Process::Status)] what an application with this initializer prints, and how it ends
+  def boot(initializer)
+    folder = RailsServer::Folder.new({"config/initializers/hikyaku.rb" => initializer}, example: File.join(RailsServer::ROOT, "examples/rails_live"))
+    folder.run("bin/rails", "runner", BOOT)
+  ensure
+    folder&.remove
+  end
 
   def generate
     out, = capture_io { Hikyaku::Generators::InstallGenerator.start([], destination_root: @folder) }

@@ -121,6 +121,20 @@ class ClientTurboTest < Minitest::Test
     end
   end
 
+  test "a page that morphs into the same once more shows its state still" do
+    page = tab
+    page.page.execute(<<~JS)
+      const element = document.querySelector("hikyaku-stream-source")
+      const same = element.cloneNode()
+      same.removeAttribute("state")
+      Turbo.morphElements(element, same)
+    JS
+    assert_equal %w[connected caught-up], page.js("window.states").map(&:first)
+    assert_equal "caught-up", page.js("document.querySelector('hikyaku-stream-source').state")
+    add
+    assert_list(page)
+  end
+
   test "a gap refreshes the page, once for all of its elements, and the page may forbid it" do
     page = tab
     page.js("window.fetched = 0, addEventListener('turbo:before-fetch-request', () => window.fetched += 1), 0")
@@ -136,6 +150,105 @@ class ClientTurboTest < Minitest::Test
     forbidding.until { forbidding.js("window.states").any? { |state, _| state == "gap" } }
     sleep 2.5 # longer than the page would have waited
     assert_equal 0, forbidding.js("window.fetched")
+  end
+
+  # Nothing waits for seconds, but for what waits for ten or more.
+  AT_ONCE = "Math.random = () => 0; ((set) => window.setTimeout = (action, wait, ...more) => set(action, wait > 2500 && wait < 10000 ? 0 : wait, ...more))(setTimeout)"
+  private_constant :AT_ONCE
+
+  # A page whose names are asked about again after a second or two, and that does not wait with a refresh.
+  def brief_tab(beside = nil, **more)
+    @site.token_seconds = 3
+    page = (beside ? self.class.browser.tab_beside(beside) : self.class.browser.page).tap { |each| @pages << each }
+    page.page.command("Page.addScriptToEvaluateOnNewDocument", source: AT_ONCE)
+    page.visit(address(**more))
+    page
+  end
+
+  def loads = @site.pages.size
+
+  def refusals(page) = page.js("window.states").count(%w[refused expired])
+
+  def state(page) = page.js("document.querySelector('hikyaku-stream-source').state")
+
+  %w[replace morph].each do |refresh|
+    test "a name that expires gets the page a new one, and nothing is lost (#{refresh})" do
+      page = caught_up(brief_tab(late: "0.2", refresh: refresh))
+      add(2)
+      assert_list(page)
+      page.js("window.kept = true")
+      @site.expire
+      publishing = Thread.new { add.then { sleep 0.05 } until loads > 1 }
+      page.until("it was not refused") { refusals(page) == 1 }
+      page.until("it was not refreshed") { loads == 2 }
+      publishing.join
+      caught_up(page)
+      add(2)
+      assert_list(page)
+      # And once more, though the last time is not long ago.
+      @site.expire
+      page.until("it was not refreshed again") { loads == 3 }
+      add
+      assert_list(caught_up(page))
+      assert_equal [2, true], [refusals(page), page.js("window.kept")]
+    end
+  end
+
+  test "a page that comes again with a name that has expired is refreshed once and left alone, and says that it is refused" do
+    page = caught_up(brief_tab)
+    @site.stale = true
+    @site.expire
+    page.until("it was not refused again") { refusals(page) == 2 }
+    asked = @site.petitions.size
+    sleep 0.7
+    assert_equal [2, 2, asked, "refused"], [loads, refusals(page), @site.petitions.size, state(page)]
+    # Elsewhere there may be a page that is good.
+    @site.stale = false
+    page.js("Turbo.visit(#{address(visit: 1).to_json}), 0")
+    page.until("it is not the other page") { page.js("location.search").include?("visit") }
+    caught_up(page)
+  end
+
+  test "and so where each refresh loads the document anew" do
+    @site.stale = true
+    @site.expire
+    page = brief_tab(reload: "1")
+    page.until("it was not loaded anew") { page.js("performance.timeOrigin > JSON.parse(sessionStorage['hikyaku/refreshed'] ?? '{}').at") }
+    page.until("it was not refused") { refusals(page) == 1 }
+    before = loads
+    sleep 0.7
+    assert_equal [before, "refused"], [loads, state(page)]
+  end
+
+  test "a name that expires of those who are here gets the page a new one, too, unless the page forbids it" do
+    page = caught_up(brief_tab)
+    refuse = "document.body.appendChild(document.createElement('hikyaku-presence')).dispatchEvent(" \
+      "new CustomEvent('hikyaku:refused', {bubbles: true, cancelable: true, detail: {reason: %p}})), 0"
+    page.js("addEventListener('hikyaku:refused', (event) => event.preventDefault(), {once: true}), 0")
+    page.js(format(refuse, "expired"))
+    page.js(format(refuse, "forbidden"))
+    sleep 0.3
+    assert_equal 1, loads
+    page.js(format(refuse, "expired"))
+    page.until("it was not refreshed") { loads == 2 }
+  end
+
+  # With addresses that are relative to something else than the page.
+  test "a page that is not seen is refreshed when it is, and one that forbids it is not" do
+    @site.policy = @site.policy.sub("base-uri 'none'", "base-uri 'self'")
+    page = caught_up(brief_tab(base: "1"))
+    forbidding = caught_up(brief_tab(page, forbid: "1")) # in front of it
+    forbidding.js("addEventListener('hikyaku:refused', (event) => event.preventDefault()), 0")
+    page.until("it is still seen") { page.js("document.visibilityState") == "hidden" }
+    @site.expire
+    [page, forbidding].each { |each| each.until("it was not refused") { refusals(each) == 1 } }
+    sleep 0.7
+    assert_equal 2, loads
+    page.page.command("Page.bringToFront")
+    page.until("it was not refreshed") { loads == 3 }
+    caught_up(page)
+    add
+    assert_list(page)
   end
 
   test "the page may keep an event from being rendered" do

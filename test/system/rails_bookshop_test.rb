@@ -43,6 +43,14 @@ class RailsBookshopTest < Minitest::Test
     page.until("nobody came") { page.js("window.seen") > 0 }
   end
 
+  test "bin/rails hikyaku:doctor looks at the hub where browsers find it, and says whether the application's keys are good there" do
+    shop = self.class.shop
+    output, status = self.class.folder.run("bin/rails", "hikyaku:doctor", PORT: shop.port.to_s,
+      HIKYAKU_DOCTOR: "--idle 0 --patience 10 --only reach --only publisher --only subscriber")
+    assert status.success?, output
+    assert_match(%r{^ok    reach +http://localhost:#{shop.port}/\.well-known/mercure .*\nok    publisher +accepted.*\nok    subscriber +with a token.*\n\n3 well$}, output)
+  end
+
   test "the till is only seen with the cookie, until that is given back" do
     staff, guest = open_page, open_page
     staff.click("#enter")

@@ -16,6 +16,18 @@ class RailsLiveTest < Minitest::Test
     "app/controllers/answers_controller.rb" => File.read("#{EXAMPLE}/app/controllers/answers_controller.rb")
       .sub(/^(    @answers = .+)$/, "    sleep 0.7 if params[:slow]\n\\1.load\n    sleep 0.7 if params[:slow]")
   }.freeze
+  # Names of streams that are good for as long as the address says.
+  BRIEF = {
+    "app/controllers/conversations_controller.rb" => File.read("#{EXAMPLE}/app/controllers/conversations_controller.rb").sub(/^class .*\n/, <<~RUBY)
+      \\0  around_action(if: -> { params[:name_seconds] }) do |_, action|
+          before = Hikyaku::Turbo.settings
+          Hikyaku::Turbo.settings = Hikyaku::Turbo::Settings.new(turbo: true, turbo_expires_in: params[:name_seconds].to_i)
+          action.call
+        ensure
+          Hikyaku::Turbo.settings = before
+        end
+    RUBY
+  }.freeze
   # What is there when the answer is about to be replaced by the whole of it.
   KEEP_STREAMED = <<~JS
     document.addEventListener("hikyaku:event", ({ detail }) => {
@@ -24,7 +36,7 @@ class RailsLiveTest < Minitest::Test
   JS
 
   class << self
-    def folder = @folder ||= LiveApplication.folder(SLOW)
+    def folder = @folder ||= LiveApplication.folder({**SLOW, **BRIEF})
     def server = @server ||= LiveApplication.start(folder, HIKYAKU_ENGINE: ENV.fetch("HIKYAKU_TEST_ENGINE", "c"))
 
     def finish
@@ -138,7 +150,7 @@ class RailsLiveTest < Minitest::Test
     bob = open_page(other, "/conversations/1", who: "Bob")
     send_message(bob, "for Ada too")
     await_message(tab, "for Ada too")
-    cookie, name = session_cookie(ada), ada.js("document.querySelector('hikyaku-stream-source').getAttribute('signed-stream-name')")
+    cookie, name = session_cookie(ada), signed_name(ada)
     answer = ask_door([name], cookie)
     assert_equal [[name], {}], [answer["topics"].keys, answer["refused"]]
     path = "/.well-known/mercure?#{URI.encode_www_form(match: answer["topics"][name])}"
@@ -162,9 +174,29 @@ class RailsLiveTest < Minitest::Test
     assert_equal({"conversations" => "invalid"}, ask_door(["conversations"], cookie)["refused"])
   end
 
+  test "a page whose name has expired is made anew when it is seen, and has what was said meanwhile" do
+    ada, bob = open_page(one, "/conversations/1?name_seconds=2", who: "Ada"), open_page(other, "/conversations/1", who: "Bob")
+    mark(ada)
+    name = signed_name(ada)
+    ada.until("it is good for ever") { ask_door([name], session_cookie(ada))["refused"] == {name => "expired"} }
+    # A tab that follows something else asks for both.
+    open_tab(one, ada, "/conversations/2")
+    ada.until("it still follows: #{states(ada)}") { states(ada) == ["refused"] }
+    send_message(bob, "to nobody")
+    await_message(bob, "to nobody")
+    refute_includes messages(ada), "to nobody"
+    ada.page.command("Page.bringToFront")
+    await_message(ada, "to nobody")
+    await_live(ada)
+    refute_equal name, signed_name(ada)
+    send_message(bob, "to Ada again")
+    await_message(ada, "to Ada again")
+    assert_equal [1, 1, true], [*["to nobody", "to Ada again"].map { |text| messages(ada).count(text) }, marked?(ada)]
+  end
+
   test "what is somebody's own is nobody else's, whoever shows the signed name" do
     ada, eve = open_page(one, "/exports", who: "Ada"), open_page(other, "/exports", who: "Eve")
-    name = ada.js("document.querySelector('hikyaku-stream-source').getAttribute('signed-stream-name')")
+    name = signed_name(ada)
     assert_equal({name => "forbidden"}, ask_door([name], session_cookie(eve))["refused"])
     # The hub gives what is private to nobody who has no token.
     assert_equal 401, HttpClient.new(server.port).request("GET", "/.well-known/mercure?match_urlpattern=/turbo/streams/:name", headers: {"host" => "localhost"}).status
@@ -188,6 +220,8 @@ class RailsLiveTest < Minitest::Test
   def server = self.class.server
 
   def url = "http://localhost:#{@line ? @line.port : server.port}"
+
+  def signed_name(page) = page.js("document.querySelector('hikyaku-stream-source').getAttribute('signed-stream-name')")
 
   def session_cookie(page)
     page.page.cookies.all.values.map { |cookie| "#{cookie.name}=#{cookie.value}" }.join("; ")

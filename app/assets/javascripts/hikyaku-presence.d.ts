@@ -1,4 +1,5 @@
-// Types of hikyaku-presence.js.
+// Types of hikyaku-presence.js, which brings hikyaku.js along.
+import "./hikyaku.js";
 
 /** What `hikyaku_payload` of the application says of a user, or the id alone. */
 export interface User {
@@ -20,9 +21,16 @@ export interface SubscriptionDocument {
   payload?: Partial<User> | null;
 }
 
+/** What the time is, and what happens later. */
+export interface Clock {
+  now(): number;
+  setTimeout(action: () => void, milliseconds: number): unknown;
+  clearTimeout(timer: unknown): void;
+}
+
 /** What follows from subscriptions for users. */
 export class Roster {
-  constructor(options: {grace?: number; onchange(presence: Presence): void; world?: object});
+  constructor(options: {grace?: number; onchange(presence: Presence): void; world?: Clock});
   readonly here: User[];
   /** An event of the hub's. */
   apply(document: SubscriptionDocument): void;
@@ -35,16 +43,21 @@ export class Roster {
   close(): void;
 }
 
-/** <hikyaku-presence> */
+/** `<hikyaku-presence signed-stream-name src window grace>`; its attribute `count` is how many users are here. */
 export interface HikyakuPresenceElement extends HTMLElement {
   readonly here: User[];
+}
+
+/** Dispatched by the element, bubbling; beside `hikyaku:refused`, whose preventDefault() keeps the page from being refreshed. */
+export interface HikyakuPresenceEvents {
+  "hikyaku:presence": CustomEvent<Presence>;
 }
 
 declare global {
   interface HTMLElementTagNameMap {
     "hikyaku-presence": HikyakuPresenceElement;
   }
-  interface HTMLElementEventMap {
-    "hikyaku:presence": CustomEvent<Presence>;
-  }
+  interface HTMLElementEventMap extends HikyakuPresenceEvents {}
+  interface DocumentEventMap extends HikyakuPresenceEvents {}
+  interface WindowEventMap extends HikyakuPresenceEvents {}
 }

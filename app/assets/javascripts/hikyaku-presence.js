@@ -215,7 +215,8 @@ class Inquiry {
 // ---- the element -----------------------------------------------------------------------------------------------------
 
 // Its attribute `count` is how many users are here, its property `here` who. It dispatches, bubbling, `hikyaku:presence` with
-// {here, joined, left}, lists of payloads; and hikyaku:refused {reason}.
+// {here, joined, left}, lists of payloads; and hikyaku:refused {reason}. Where the name has expired, hikyaku.js has Turbo refresh the page,
+// unless preventDefault() is called.
 function defineElement() {
   class PresenceElement extends HTMLElement {
     static observedAttributes = ["signed-stream-name", "src", "window"];
@@ -300,7 +301,7 @@ function defineElement() {
     #refuse(detail) {
       this.#inquiry.stop();
       this.#roster.doubt();
-      this.dispatchEvent(new CustomEvent("hikyaku:refused", {detail, bubbles: true}));
+      this.dispatchEvent(new CustomEvent("hikyaku:refused", {detail, bubbles: true, cancelable: true}));
     }
 
     #tell(detail) {

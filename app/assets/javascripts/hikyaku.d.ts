@@ -94,6 +94,18 @@ export const Hikyaku: {
 /** `<hikyaku-stream-source signed-stream-name cursor src>` */
 export interface HikyakuStreamSourceElement extends HTMLElement {
   readonly state: State | null;
+  addEventListener<K extends keyof HikyakuStreamSourceElementEventMap>(
+    type: K,
+    listener: (this: HikyakuStreamSourceElement, event: HikyakuStreamSourceElementEventMap[K]) => unknown,
+    options?: boolean | AddEventListenerOptions,
+  ): void;
+  addEventListener(type: string, listener: EventListenerOrEventListenerObject, options?: boolean | AddEventListenerOptions): void;
+  removeEventListener<K extends keyof HikyakuStreamSourceElementEventMap>(
+    type: K,
+    listener: (this: HikyakuStreamSourceElement, event: HikyakuStreamSourceElementEventMap[K]) => unknown,
+    options?: boolean | EventListenerOptions,
+  ): void;
+  removeEventListener(type: string, listener: EventListenerOrEventListenerObject, options?: boolean | EventListenerOptions): void;
 }
 
 /** Dispatched by the element, bubbling and cancelable. */
@@ -109,12 +121,18 @@ export interface HikyakuElementEvents {
   "hikyaku:event": CustomEvent<Pick<HikyakuEvent, "id" | "type" | "data">>;
 }
 
+export interface HikyakuStreamSourceElementEventMap extends HTMLElementEventMap {
+  /** What comes, where Turbo does not render it. Does not bubble. */
+  message: MessageEvent<string>;
+}
+
 declare global {
   interface HTMLElementTagNameMap {
     "hikyaku-stream-source": HikyakuStreamSourceElement;
   }
   interface HTMLElementEventMap extends HikyakuElementEvents {}
   interface DocumentEventMap extends HikyakuElementEvents {}
+  interface WindowEventMap extends HikyakuElementEvents {}
 }
 
 // ---- the parts, for whoever needs one of them alone, and for tests
@@ -123,7 +141,7 @@ export interface ParserHandlers {
   onevent?(event: HikyakuEvent): void;
   /** An id without data. */
   onmark?(id: string): void;
-  oncomment?(): void;
+  oncomment?(text: string): void;
   onretry?(milliseconds: number): void;
   /** An event was larger than it may be, and is left out. */
   onoversize?(id: string): void;
@@ -137,4 +155,61 @@ export class EventParser {
 
 export function pauseAfter(failures: number, options?: {retry?: number | null; retryAfter?: number; random?: () => number}): number;
 
-export const LIMITS: Readonly<Record<string, number>>;
+/** How much of what there may be. */
+export const LIMITS: Readonly<{
+  eventLength: number;
+  idLine: number;
+  ids: number;
+  history: number;
+  historyLength: number;
+  names: number;
+  namesLength: number;
+  queryLength: number;
+  trunks: number;
+  unread: number;
+  unreadLength: number;
+}>;
+
+/** What the network and the clock are. */
+export interface World {
+  fetch(url: string, init?: RequestInit): Promise<Response>;
+  now(): number;
+  random(): number;
+  setTimeout(action: () => void, milliseconds: number): unknown;
+  clearTimeout(timer: unknown): void;
+  warn(text: string): void;
+  /** The address from which others are relative. */
+  base?: string;
+}
+
+/** What a reader wants: streams behind a door, or topics of a hub. */
+export type Want =
+  | {door: string}
+  | {hub: string; matchers: ["match" | "match_urlpattern", string][]; asks: boolean; credentials: RequestCredentials; rights: string | null};
+
+/** What a tab says. */
+export type TabMessage =
+  | {type: "hello" | "ping" | "bye"}
+  | {type: "join"; readers: {id: number; want: Want; name: string; cursor: string | null; token: string | null}[]}
+  | {type: "leave"; ids: number[]}
+  | {type: "read"; count: number; length: number}
+  | {type: "check"; reason: string}
+  | {type: "token"; id: number; token: string | null};
+
+/** What a tab is told. `reset`: it is not known, and is to join again. */
+export type ExchangeMessage =
+  | {type: "welcome" | "pong" | "reset"}
+  | {type: "event"; ids: number[]; event: HikyakuEvent}
+  | {type: "state"; ids: number[]; state: State; detail: StateDetail}
+  | {type: "cursor"; ids: number[]; cursor: string}
+  | {type: "ask"; id: number};
+
+/** The readers of all tabs; lives in the shared worker, or in one of the tabs. */
+export class Exchange {
+  constructor(world?: World);
+  /** How many connections there are. */
+  readonly connections: number;
+  /** A message of a tab; `post` answers it, now and later. */
+  receive(tab: string, message: TabMessage, post: (message: ExchangeMessage) => void): void;
+  close(): void;
+}

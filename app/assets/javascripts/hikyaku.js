@@ -1542,13 +1542,23 @@ class Doorway {
     const readers = new Set([...this.#names.values()].flatMap((entry) => [...entry.readers]));
     try {
       const answer = await this.#door.ask(names, readers, refreshing);
-      if (!this.closed) this.#take(answer);
+      if (!this.closed && !this.#hasOthers(answer.refused)) this.#take(answer);
     } catch (error) {
       if (this.closed) return;
       if (error.status === 413 && names.length > 1) this.#send(names.slice(this.#limit = Math.ceil(names.length / 2)));
       else if (error instanceof Refusal) this.#refuse(names, error.reason, error.status);
       else this.#fail(readers, error);
     }
+  }
+
+  // Of a topic that several pages follow one name is asked about. When that is good no longer, another may be, whichever of the pages
+  // came last. Returns whether all of them are to be asked about, each for itself, before anybody is refused.
+  #hasOthers(refused) {
+    const spent = [...refused].filter(([, reason]) => reason === "expired" || reason === "invalid").map(([name]) => this.#names.get(name)?.key ?? null);
+    const entries = [...this.#names.values()].filter(({key}) => key !== null && spent.includes(key));
+    if (entries.length === new Set(entries.map(({key}) => key)).size) return false;
+    for (const entry of entries) entry.key = null;
+    return true;
   }
 
   // More names than this door grants at once: some go to another doorway.
@@ -1609,7 +1619,7 @@ class Doorway {
     this.tell(waiting, "reconnecting", {reason, status, pause});
   }
 
-  // With a name all others of the same topic are refused, which are older.
+  // With a name all others of the same topic are refused: it is the topic that is not for them.
   #refuse(names, reason, status = null) {
     for (const name of names) {
       const {key = null} = this.#names.get(name) ?? {};
@@ -2387,24 +2397,68 @@ const Hikyaku = {
 
 // Calls Turbo's refresh for a page that lacks something: once for all its elements, not all browsers at one moment, and for
 // hidden pages when they are seen.
+//
+// What was refreshed may lack the same again, as a page that comes out of a cache with a name that has expired. So what has not been
+// live since it was loaded is refreshed only if the last time is long ago, longer each time. That time outlives the document, which
+// a refresh may load anew.
 const refreshing = {
   spread: 2 * SECOND,
-  least: 10 * SECOND,
-  at: -Infinity,
-  planned: false,
+  least: 10 * SECOND, // between two
+  longest: 3_600 * SECOND,
+  growth: 6,
+  key: "hikyaku/refreshed",
+  last: null, // {url, at, fruitless}: how often in a row it was of no use
+  wanted: new Map(), // whether there is still somebody who wants it, and whether that was live
 
-  plan() {
-    if (this.planned || !globalThis.Turbo || Date.now() - this.at < this.least) return;
-    this.planned = true;
-    if (document.visibilityState === "visible") setTimeout(() => this.now(), Math.random() * this.spread);
-    else document.addEventListener("visibilitychange", () => this.now(), {once: true});
+  // `wants` says whether it is still of use when its time has come.
+  plan(live, wants) {
+    if (!globalThis.Turbo) return;
+    const {since, fruitless} = this.before();
+    if (!live && since < Math.min(this.least * this.growth ** fruitless, this.longest)) return;
+    this.wanted.set(wants, live);
+    if (this.wanted.size === 1) setTimeout(() => this.whenSeen(), Math.max(Math.random() * this.spread, this.least - since));
+  },
+
+  whenSeen() {
+    if (document.visibilityState === "visible") this.now();
+    else document.addEventListener("visibilitychange", () => this.whenSeen(), {once: true});
   },
 
   now() {
-    this.planned = false;
-    this.at = Date.now();
-    if (Turbo.session?.refresh) Turbo.session.refresh(location.href);
+    for (const wants of this.wanted.keys()) if (!wants()) this.wanted.delete(wants);
+    if (this.wanted.size === 0) return;
+    // Of a page that is on its way already, Turbo would not take another; when it is there, nobody wants this any more.
+    if (["initialized", "started"].includes(Turbo.navigator?.currentVisit?.state)) return setTimeout(() => this.whenSeen(), SECOND);
+    this.note([...this.wanted.values()].includes(true));
+    this.wanted.clear();
+    // Turbo takes only what the document's addresses are relative to for the page.
+    if (Turbo.session?.refresh && document.baseURI === location.href) Turbo.session.refresh(location.href);
     else Turbo.visit(location.href, {action: "replace"});
+  },
+
+  before() {
+    let {last} = this;
+    try {
+      last = JSON.parse(sessionStorage.getItem(this.key)) ?? last;
+    } catch {
+      // Without storage it is as long ago as this document remembers.
+    }
+    const since = last?.url === this.url ? Date.now() - last.at : NaN;
+    return since >= 0 && since < this.longest ? {since, fruitless: Number(last.fruitless) || 0} : {since: Infinity, fruitless: 0};
+  },
+
+  note(live) {
+    const {since, fruitless} = this.before();
+    this.last = {url: this.url, at: Date.now(), fruitless: live || since === Infinity ? 0 : fruitless + 1};
+    try {
+      sessionStorage.setItem(this.key, JSON.stringify(this.last));
+    } catch {
+      // See above.
+    }
+  },
+
+  get url() {
+    return location.pathname + location.search;
   },
 };
 
@@ -2437,12 +2491,13 @@ const inPreview = () => document.documentElement.hasAttribute("data-turbo-previe
 // that has expired, keeps the page from being refreshed.
 function defineElement() {
   class StreamSourceElement extends HTMLElement {
-    static observedAttributes = ["signed-stream-name", "cursor", "src"];
+    static observedAttributes = ["signed-stream-name", "cursor", "src", "state"];
     #stream = null;
     #since = 0;
     #closing = null;
     #restarting = false;
     #writing = false;
+    #live = false; // has been, since it was started
 
     // Moved within the document, it goes on with its stream.
     connectedCallback() {
@@ -2455,9 +2510,10 @@ function defineElement() {
       this.#closing ??= setTimeout(() => this.#stop(), 0);
     }
 
-    // The page is another one now: it was rendered at another event.
-    attributeChangedCallback(_name, before, now) {
+    // The page is another one now: it was rendered at another event. One that was rendered at the same has morphed the state away.
+    attributeChangedCallback(name, before, now) {
       if (this.#writing || before === now || !this.#stream || this.#restarting) return;
+      if (name === "state") return this.#stream.state ? this.#write("state", this.#stream.state) : undefined;
       this.#restarting = true;
       queueMicrotask(() => {
         this.#restarting = false;
@@ -2478,6 +2534,7 @@ function defineElement() {
       if (!name) return;
       this.removeAttribute("state");
       this.#since = ++renderings.now;
+      this.#live = false;
       this.#stream = Hikyaku.connect({door: this.getAttribute("src") ?? undefined}).stream(name, {
         cursor: this.getAttribute("cursor"),
         onmessage: (event) => this.#receive(event),
@@ -2532,13 +2589,25 @@ function defineElement() {
     }
 
     #become(state, detail) {
-      this.setAttribute("state", state);
+      this.#write("state", state);
       const allowed = this.#dispatch(state, detail);
-      if (allowed && (state === "gap" || (state === "refused" && detail.reason === "expired"))) refreshing.plan();
+      if (state === "caught-up") this.#live = true;
+      if (!allowed || !(state === "gap" || (state === "refused" && detail.reason === "expired"))) return;
+      const stream = this.#stream;
+      refreshing.plan(this.#live, () => this.#stream === stream && this.isConnected);
     }
   }
 
   customElements.define("hikyaku-stream-source", StreamSourceElement);
+
+  // The name of <hikyaku-presence> expires, too (hikyaku-presence.js). Whether anybody forbids the refresh is known when all have heard.
+  addEventListener("hikyaku:refused", (event) => {
+    const {target, detail} = event;
+    if (target.localName !== "hikyaku-presence" || detail.reason !== "expired") return;
+    const name = target.getAttribute("signed-stream-name");
+    const wants = () => target.isConnected && target.getAttribute("signed-stream-name") === name;
+    queueMicrotask(() => event.defaultPrevented || refreshing.plan(target.hasAttribute("count"), wants));
+  });
 }
 
 // ---- index.js -------------------------------------------------------------------------------------------------------

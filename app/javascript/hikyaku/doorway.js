@@ -172,13 +172,23 @@ export class Doorway {
     const readers = new Set([...this.#names.values()].flatMap((entry) => [...entry.readers]));
     try {
       const answer = await this.#door.ask(names, readers, refreshing);
-      if (!this.closed) this.#take(answer);
+      if (!this.closed && !this.#hasOthers(answer.refused)) this.#take(answer);
     } catch (error) {
       if (this.closed) return;
       if (error.status === 413 && names.length > 1) this.#send(names.slice(this.#limit = Math.ceil(names.length / 2)));
       else if (error instanceof Refusal) this.#refuse(names, error.reason, error.status);
       else this.#fail(readers, error);
     }
+  }
+
+  // Of a topic that several pages follow one name is asked about. When that is good no longer, another may be, whichever of the pages
+  // came last. Returns whether all of them are to be asked about, each for itself, before anybody is refused.
+  #hasOthers(refused) {
+    const spent = [...refused].filter(([, reason]) => reason === "expired" || reason === "invalid").map(([name]) => this.#names.get(name)?.key ?? null);
+    const entries = [...this.#names.values()].filter(({key}) => key !== null && spent.includes(key));
+    if (entries.length === new Set(entries.map(({key}) => key)).size) return false;
+    for (const entry of entries) entry.key = null;
+    return true;
   }
 
   // More names than this door grants at once: some go to another doorway.
@@ -239,7 +249,7 @@ export class Doorway {
     this.tell(waiting, "reconnecting", {reason, status, pause});
   }
 
-  // With a name all others of the same topic are refused, which are older.
+  // With a name all others of the same topic are refused: it is the topic that is not for them.
   #refuse(names, reason, status = null) {
     for (const name of names) {
       const {key = null} = this.#names.get(name) ?? {};

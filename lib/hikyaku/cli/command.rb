@@ -51,6 +51,9 @@ module Hikyaku
       # Names of what is given without a dash; `call` takes them.
       def operands = []
 
+      # What prints the help.
+      def manual = "#{self.class.usage[/\Ahikyaku \w+/]} --help"
+
       # Adds the command's own options.
       def options(parser)
       end
@@ -114,12 +117,12 @@ module Hikyaku
 
       def unknown(option, known)
         close = CLI.suggest(option, known)
-        "unknown option #{option}#{close ? "; did you mean #{close}?" : "; see #{self.class.usage[/\Ahikyaku \w+/]} --help"}"
+        "unknown option #{option}#{close ? "; did you mean #{close}?" : "; see #{manual}"}"
       end
 
       def positional(arguments)
         if arguments.size > operands.size
-          raise UsageError, "unexpected #{arguments[operands.size].inspect}; see #{self.class.usage[/\Ahikyaku \w+/]} --help"
+          raise UsageError, "unexpected #{arguments[operands.size].inspect}; see #{manual}"
         end
         arguments
       end

@@ -26,7 +26,7 @@ module Hikyaku
       def options(parser)
         @tokens = []
         @given = {}
-        parser.separator("\n  URL   of the hub, as its clients use it (HIKYAKU_HUB; else what the configuration says)\n\nWhat:")
+        parser.separator("\n  URL   of the hub, as its clients use it (#{default_hub})\n\nWhat:")
         what_options(parser)
         way_options(parser)
         parser.separator("\nOutput:")
@@ -38,6 +38,8 @@ module Hikyaku
         configuration(parser)
         client_settings(parser)
       end
+
+      def default_hub = "HIKYAKU_HUB; else what the configuration says"
 
       def what_options(parser)
         value_option(parser, "--idle SECONDS", "How long to hold a stream on which nothing happens (75); 0 is not at all") { |text| @given[:idle] = number("--idle", text) }
@@ -79,12 +81,14 @@ module Hikyaku
       end
 
       def make(progress)
-        audience = config.resource_identifier if config.given?(:resource_identifier)
-        Hikyaku::Doctor.new(hub, keys: keys, tokens: tokens, audience: audience, progress: progress, **@given)
+        Hikyaku::Doctor.new(hub, keys: keys, tokens: tokens, audience: identifier, progress: progress, **@given)
       rescue ConfigError => error
         # Options have the names of flags there; what is said of a flag that allows something, Client words.
         raise ConfigError, error.message.sub(/\A(?=\w+: )\w+/) { |name| "--#{name.tr("_", "-")}" }
       end
+
+      # What the hub calls itself, if that is said.
+      def identifier = (config.resource_identifier if config.given?(:resource_identifier))
 
       def tokens = @tokens.empty? ? [given(env["HIKYAKU_TOKEN"])].compact : @tokens
 

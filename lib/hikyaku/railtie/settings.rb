@@ -73,6 +73,10 @@ module Hikyaku
         Hikyaku.connect(hub, **signing, audience: config.resource_identifier, **rest)
       end
 
+      # @return [Hash{Symbol => Object}] of the hub in another process, what it takes to talk to it beside its URL, if it was said:
+      #   `token`, `ca_file`, `insecure`
+      def means = hub_options.slice(:token, :ca_file, :insecure)
+
       # @return [Newest, nil] what asks the hub, if that is in another process
       # @raise [Companion::Absent] the hub beside Puma is not there yet
       def newest

@@ -7,6 +7,12 @@ namespace :hikyaku do
     exit Hikyaku::Railtie::Standalone.new(Hikyaku::Railtie.mount.settings).run
   end
 
+  desc "Look at the hub from the outside, as its clients do, and say what to change (HIKYAKU_DOCTOR: options, as of `hikyaku doctor`)"
+  task :doctor, [:url] => :environment do |_, arguments|
+    require "hikyaku/railtie/doctor_task"
+    exit Hikyaku::Railtie::DoctorTask.run(Hikyaku::Railtie.mount.settings, arguments.url)
+  end
+
   desc "Take the updates of the outbox to the hub, in a process of its own"
   task outbox: :environment do
     require "hikyaku/railtie/outbox_task"

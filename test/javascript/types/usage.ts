@@ -1,0 +1,119 @@
+// What programs write with the types of hikyaku.js and hikyaku-presence.js, and mistakes that these are to notice. Compiled, and never run:
+// where the line after `@ts-expect-error` is no mistake, that is one.
+
+import {EventParser, Exchange, Hikyaku, LIMITS, Stream, pauseAfter} from "hikyaku";
+import type {ExchangeMessage, HikyakuElementEvents, HikyakuEvent, HikyakuStreamSourceElement, Source, State, StateDetail, World} from "hikyaku";
+import {Roster} from "hikyaku/presence";
+import type {HikyakuPresenceElement, Presence, User} from "hikyaku/presence";
+
+type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false;
+const same = <A, B>(_: Same<A, B>): void => {};
+declare function show(text: string): void;
+
+// ---- streams
+
+const source: Source = Hikyaku.connect({door: new URL("https://example.com/hikyaku/streams")});
+const stream: Stream = source.stream("signed", {
+  cursor: null,
+  onmessage: ({id, type, data, identified}) => show(identified ? id + type : data),
+  onstate: (state, {reason, status, pause, lastEventId}) => show(`${state} ${reason} ${status?.toFixed()} ${pause?.toFixed()} ${lastEventId}`),
+  oncursor: show,
+});
+show(stream.lastEventId ?? stream.state ?? String(stream.closed));
+stream.close();
+// @ts-expect-error streams are made by a source
+new Stream();
+// @ts-expect-error it is read
+stream.state = "connected";
+// @ts-expect-error there is no such state
+same<typeof stream.state, "open" | null>(true);
+// @ts-expect-error a name is needed
+source.stream();
+// @ts-expect-error there is no such handler
+source.stream("signed", {onevent: (event: HikyakuEvent) => show(event.id)});
+
+Hikyaku.subscribe("/.well-known/mercure", {match: ["/a"], matchUrlPattern: "/b/:id", token: async () => "token", withCredentials: true, lastEventId: "1"});
+Hikyaku.subscribe(new URL("https://example.com/"), {match: "/a", token: null, onmessage: ({data}) => show(data)});
+// @ts-expect-error the options say what is asked for
+Hikyaku.subscribe("/.well-known/mercure");
+// @ts-expect-error a token is a text
+Hikyaku.subscribe("/.well-known/mercure", {match: "/a", token: 1});
+// @ts-expect-error it has another name
+Hikyaku.subscribe("/.well-known/mercure", {match_urlpattern: "/b/:id"});
+
+Hikyaku.configure({worker: false});
+// @ts-expect-error an address, or false
+Hikyaku.configure({worker: true});
+same<typeof Hikyaku.sharing, "worker" | "tabs" | "page" | null>(true);
+// @ts-expect-error it is read
+Hikyaku.sharing = "page";
+
+// ---- elements and their events, which bubble as far as the window
+
+const element = document.querySelector("hikyaku-stream-source")!;
+same<typeof element, HikyakuStreamSourceElement>(true);
+same<typeof element.state, State | null>(true);
+element.addEventListener("message", (event) => show(event.data + event.lastEventId));
+element.addEventListener("hikyaku:event", ({detail}) => show(detail.id + detail.type + detail.data));
+element.addEventListener("click", (event) => show(String(event.clientX)));
+element.addEventListener("another", (event) => show(event.type));
+document.addEventListener("hikyaku:reconnecting", ({detail}) => same<typeof detail, StateDetail>(true));
+document.addEventListener("hikyaku:gap", (event) => event.preventDefault());
+window.addEventListener("hikyaku:refused", ({detail}) => show(detail.reason ?? ""));
+addEventListener("hikyaku:caught-up", ({detail}) => same<typeof detail, StateDetail>(true));
+same<keyof HikyakuElementEvents, `hikyaku:${State | "event"}`>(true);
+// @ts-expect-error an event has an id, not a number
+window.addEventListener("hikyaku:event", ({detail}) => show(detail.number));
+// @ts-expect-error a refusal has no data
+document.addEventListener("hikyaku:refused", ({detail}) => show(detail.data));
+// @ts-expect-error what there is no such event of has no detail
+window.addEventListener("hikyaku:open", ({detail}) => show(detail));
+
+// ---- who is here
+
+const presence = document.querySelector("hikyaku-presence")!;
+same<typeof presence, HikyakuPresenceElement>(true);
+presence.here.forEach(({id, name}) => show(`${id} ${name}`));
+for (const target of [presence, document, window]) show(typeof target);
+presence.addEventListener("hikyaku:presence", ({detail}) => same<typeof detail, Presence>(true));
+document.addEventListener("hikyaku:presence", ({detail: {here, joined, left}}) => same<User[], typeof here | typeof joined | typeof left>(true));
+window.addEventListener("hikyaku:presence", ({detail}) => show(detail.here.length.toFixed()));
+presence.addEventListener("hikyaku:refused", ({detail}) => same<typeof detail, StateDetail>(true));
+// @ts-expect-error nobody has gone: they have left
+window.addEventListener("hikyaku:presence", ({detail}) => show(detail.gone));
+const roster = new Roster({grace: 5_000, onchange: ({here}) => show(here.map((user) => user.id).join())});
+roster.expect();
+roster.take([["subscriber", {id: 1, name: "Ada"}]]);
+roster.apply({subscriber: "subscriber", active: false, payload: null});
+// @ts-expect-error somebody is to be told
+new Roster({grace: 5_000});
+
+// ---- the parts
+
+const parser = new EventParser({oncomment: (text) => show(text.trim()), onretry: (milliseconds) => show(milliseconds.toFixed()), onmark: show}, {limit: LIMITS.eventLength});
+parser.push(new Uint8Array(1));
+// @ts-expect-error bytes, not text
+parser.push("data: 1\n\n");
+// @ts-expect-error a comment is a text
+new EventParser({oncomment: (text: number) => show(text.toFixed())});
+// @ts-expect-error they hold
+LIMITS.names = 1;
+// @ts-expect-error there is no such limit
+show(LIMITS.tabs);
+show(pauseAfter(3, {retry: null, retryAfter: 1_000, random: Math.random}).toFixed());
+
+const world: World = {fetch: (url, init) => fetch(url, init), now: Date.now, random: Math.random, setTimeout: (action, wait) => setTimeout(action, wait), clearTimeout: () => {}, warn: show};
+const exchange = new Exchange(world);
+exchange.receive("a tab", {type: "hello"}, (message: ExchangeMessage) => {
+  if (message.type === "event") show(message.event.data + message.ids.join());
+  if (message.type === "state") show(message.state + message.detail.reason);
+});
+exchange.receive("a tab", {type: "join", readers: [{id: 1, want: {door: "/streams"}, name: "signed", cursor: null, token: null}]}, () => {});
+show(exchange.connections.toFixed());
+exchange.close();
+// @ts-expect-error a tab says no such thing
+exchange.receive("a tab", {type: "goodbye"}, () => {});
+// @ts-expect-error answers go somewhere
+exchange.receive("a tab", {type: "ping"});
+// @ts-expect-error it has no more than that to do with the world
+new Exchange({now: Date.now});
