@@ -6,7 +6,8 @@ require "support/snippets"
 
 # The tests of examples/rails_live pass, and beside them those of docs/guides/testing.md.
 class TestingGuideTest < Minitest::Test
-  GUIDE = Snippets.files("docs/guides/testing.md").freeze
+  # Those with a browser are test/system/testing_guide_test.rb's.
+  GUIDE = Snippets.files("docs/guides/testing.md").select { |path, _| path.start_with?("test/") && !path.start_with?("test/system/") }.freeze
 
   test "the application's tests pass, and the guide's" do
     assert_equal 3, GUIDE.size

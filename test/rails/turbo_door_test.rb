@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "minitest/mock"
 require "rack/mock"
 require "support/turbo_application"
 
@@ -246,6 +247,13 @@ class TurboDoorTest < Minitest::Test
     assert_equal 401, subscribe(answer["topics"].values, answer["token"]).status
   end
 
+  test "a name that was signed before the switch is good for ever, until the application signs with another key" do
+    before = Turbo.signed_stream_verifier.generate("good")
+    Time.stub(:now, Time.now + 10 * 365 * 86_400) { assert_equal ["good", nil], Hikyaku::Turbo::SignedName.open(before) }
+    assert_equal [before], knock([before]).json["topics"].keys
+    with_another_key { assert_equal({before => "invalid"}, knock([before]).json["refused"]) }
+  end
+
   test "a token that has expired opens nothing" do
     answer = with_turbo(turbo_token_expires_in: 1) { knock([sign("x")]).json }
     # Clocks may differ a little: a token that has just expired is not refused, but its stream ends at once.
@@ -273,6 +281,15 @@ class TurboDoorTest < Minitest::Test
     response = request("POST", "/session/#{user}")
     @session_id = response.body
     response["set-cookie"][/\A[^;]+/]
+  end
+
+  # As with config.turbo.signed_stream_verifier_key.
+  def with_another_key
+    before = Turbo.signed_stream_verifier
+    Turbo.instance_variable_set(:@signed_stream_verifier, ActiveSupport::MessageVerifier.new("another key", digest: "SHA256", serializer: JSON))
+    yield
+  ensure
+    Turbo.instance_variable_set(:@signed_stream_verifier, before)
   end
 
   def claims_of(answer) = JWT.decode(answer["token"], nil, false).first

@@ -44,6 +44,10 @@ module Hikyaku
         require_relative "../turbo/test_helper"
         ::Turbo::Broadcastable::TestHelper.prepend(Turbo::TestHelper)
         ActiveSupport.on_load(:active_support_test_case) { include Hikyaku::Turbo::TestHelper }
+        ActiveSupport.on_load(:action_dispatch_system_test_case) do
+          require_relative "../turbo/system_test_helper"
+          Hikyaku::Turbo::SystemTestHelper.install
+        end
       end
       private_class_method :extend_turbo, :provide_assertions
     end

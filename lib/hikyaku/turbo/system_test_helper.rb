@@ -1,0 +1,59 @@
+# frozen_string_literal: true
+
+require_relative "../turbo"
+require_relative "signed_name"
+
+module Hikyaku
+  module Turbo
+    # What Turbo::SystemTestHelper does in system tests, with the element that turbo_stream_from makes here: `visit` waits until the
+    # page follows its streams, and `assert_turbo_cable_stream_source` finds them. All of that goes through one selector of
+    # Capybara's, which is told of the other element.
+    #
+    # @api private
+    module SystemTestHelper
+      ELEMENTS = %w[hikyaku-stream-source turbo-cable-stream-source].freeze
+      STATES = %w[connected caught-up].freeze
+
+      module_function
+
+      # @return [void]
+      def install
+        require "turbo/system_test_helper"
+        Capybara.modify_selector(:turbo_cable_stream_source) do
+          xpath { |_locator| XPath.descendant.where(XPath.local_name.one_of(*ELEMENTS)) }
+
+          locator_filter { |node, locator| SystemTestHelper.carries?(node["signed-stream-name"], locator) }
+
+          expression_filter(:connected) do |xpath, value|
+            live = XPath.attr(:connected) | XPath.attr(:state).one_of(*STATES)
+            xpath.where(value ? live : !live)
+          end
+
+          # Of all classes there is one that could stand there.
+          expression_filter(:channel) do |xpath, value|
+            name = value.try(:name) || value
+            (name == "Turbo::StreamsChannel") ? xpath : builder(xpath).add_attribute_conditions(channel: name)
+          end
+
+          # In place of turbo-rails' own, which compares with a name that it signs itself.
+          expression_filter(:signed_stream_name) { |xpath, _value| xpath }
+          node_filter(:signed_stream_name) { |node, value| SystemTestHelper.carries?(node["signed-stream-name"], value) }
+        end
+      end
+
+      # Two signed names of one stream need not be the same, as they expire at different times.
+      #
+      # @param signed [String, nil] what the element has
+      # @param wanted [Object] the stream's name, signed or not, what it is named after, a pattern; true or false: any, or none
+      # @return [Boolean]
+      def carries?(signed, wanted)
+        case wanted
+        when nil then true
+        when true, false then !signed.nil? == wanted
+        when Regexp then wanted.match?(signed.to_s)
+        else !signed.nil? && (signed == wanted || SignedName.open(signed).first == Turbo.name_of(wanted))
+        end
+      end
+    end
+  end
+end
