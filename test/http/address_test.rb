@@ -43,6 +43,20 @@ class HTTPAddressTest < Minitest::Test
     end
   end
 
+  test "what a proxy is asked for keeps its target, and is otherwise read as any other" do
+    ["/", "/?", "/%7e%7E/a/./../b//c", "//a", "/a\\b?c{}|\"<>^`'", "/%"].each do |target|
+      address = Address.exact("A.example:80", target.b.freeze)
+      assert_equal [target, "http://a.example#{target}", "http://a.example", Encoding::UTF_8], [address.target, address.url, address.origin.to_s, address.target.encoding]
+      assert address.frozen? && address.target.frozen? && address.url.frozen?
+    end
+    assert_equal "http://a.example/c", Address.parse("c", base: Address.exact("a.example", "/%7e/../b")).url
+    assert_equal "png", Address.exact("a.example", "/a.PNG?b").extension
+    ["", "*", "?a", "a", "/a b", "/a\r\n", "/a\n", "/\0", "/\u00E9", "/\xFF", "/a#b", "/\x7F", "/#{"a" * Address::MAX_BYTES}"].each do |target|
+      assert_raises(InvalidURL, target[0, 20].inspect) { Address.exact("a.example", target.b) }
+    end
+    ["", "a b", "999.1.1.1", "a:99999"].each { |authority| assert_raises(InvalidURL, authority) { Address.exact(authority, "/") } }
+  end
+
   test "whatever is written on a request line is visible ASCII" do
     [*READ.keys, "http://example.com/\u0000\u0001\u007F\u2028?\u0000\u0085"].each do |text|
       address = Address.parse(text)

@@ -1,14 +1,14 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "hikyaku/http/proxy"
-require "support/misbehaving"
+require "http/proxy/proxied"
 
 # The proxy as a browser sees it, over sockets, with servers on the loopback.
 class HTTPProxyTest < Minitest::Test
+  include Proxied
+
   Proxy = Hikyaku::HTTP::Proxy
-  LOOPBACK = ["127.0.0.0/8"].freeze
-  private_constant :Proxy, :LOOPBACK
+  private_constant :Proxy
 
   # Serves one page with inline images, and what Misbehaving would.
   class Site < Misbehaving::WellBehaved
@@ -152,51 +152,4 @@ class HTTPProxyTest < Minitest::Test
   private
 
   def post(body) = "POST http://hikyaku.proxy/switch HTTP/1.1\r\nHost: hikyaku.proxy\r\nContent-Length: #{body.bytesize}\r\n\r\n#{body}"
-
-  def with(way)
-    Misbehaving.run(way) { |server| run_proxy { |proxy| yield server, proxy } }
-  end
-
-  def run_proxy(**options)
-    reports = []
-    proxy = Proxy.new(memory: nil, allow: LOOPBACK, report: ->(text) { reports << text }, **options)
-    thread = Thread.new { proxy.run }
-    yield proxy
-  ensure
-    proxy&.stop
-    thread&.join
-    @sockets&.each(&:close)
-    assert_empty reports || []
-  end
-
-  def host(server) = "127.0.0.1:#{server.port}"
-
-  def connect(proxy) = TCPSocket.new("127.0.0.1", proxy.port).tap { |socket| (@sockets ||= []) << socket }
-
-  def wait_until
-    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 10
-    sleep 0.01 until yield || Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
-    assert yield
-  end
-
-  # @return [Array(Integer, Hash, String)]
-  def ask(socket, request)
-    socket.write(request)
-    parser = Hikyaku::HTTP::Parser.new(:response)
-    parser.request_method = request[/\A\w+/]
-    head, body = nil, +""
-    loop do
-      while (part = parser.next)
-        return [head.status, head.headers.to_h { |name, value| [name.downcase, value] }, body] if part == :end
-        part.is_a?(String) ? body << part : head = part
-      end
-      bytes = socket.readpartial(65_536)
-      parser << bytes
-    rescue EOFError
-      parser.close
-      part = parser.next
-      return [head.status, head.headers.to_h { |name, value| [name.downcase, value] }, body] if part == :end
-      raise
-    end
-  end
 end

@@ -63,6 +63,12 @@ class HTTPRequestTest < Minitest::Test
     ["", "/a", "ftp://example.com/", nil, "http://", "http://a:x"].each { |url| assert_raises(Hikyaku::HTTP::InvalidURL, url.inspect) { Request.new("GET", url) } }
   end
 
+  test "a priority is a number, and a body something that can be sent" do
+    [0, -5, 1.5, nil].each { |priority| assert_equal priority || 3, Request.new("GET", "http://example.com/a.gif", priority: priority).priority }
+    ["1", :high, Float::NAN, Float::INFINITY, Complex(1, 1), [], true].each { |priority| assert_match(/priority/, assert_raises(ArgumentError, priority.inspect) { Request.new("GET", URL, priority: priority) }.message) }
+    [5, :body, ["a"], {"a" => 1}].each { |body| assert_match(/body/, assert_raises(ArgumentError, body.inspect) { Request.new("POST", URL, body: body) }.message) }
+  end
+
   test "fields may be given in several ways" do
     expected = [["accept", "a"], ["x-y", "1"], ["x-y", "2"], ["n", "5"]]
     [

@@ -102,6 +102,25 @@ class UrlTest < Minitest::Test
     end
   end
 
+  test "white space is taken off both ends, and line ends and tabs out of the middle" do
+    random = Random.new(11)
+    500.times do
+      text = Array.new(random.rand(12)) { ["\0", "\t", "\n", "\r", " ", "\u001F", "a", "\u00E9", "/"][random.rand(9)] }.join
+      plain = text.sub(/\A[\x00-\x20]+/, "").sub(/[\x00-\x20]+\z/, "").gsub(/[\t\n\r]/, "")
+      assert_equal [plain, "http://h/#{plain}"].map { |one| written(Url.parse(one, base: HUB)) }, [text, "http://h/#{plain}#{text[/[\x00-\x20]*\z/]}"].map { |one| written(Url.parse(one, base: HUB)) }, text.inspect
+    end
+    ["", " ", "\0\t\n\r \u001F"].each { |blank| assert_equal HUB, written(Url.parse(blank, base: HUB)) }
+  end
+
+  # What would take minutes if it were tried again at each place.
+  test "runs of white space take time in proportion" do
+    ["%sa", "a%s", "a%sb", "\u00E9%s\u00E9%s"].each do |form|
+      assert_predicate Url.parse("http://h/#{form.gsub("%s", " " * 300_000)}"), :frozen?
+      assert_predicate Url.parse("http://h/#{form.gsub("%s", "\0\t" * 150_000)}"), :frozen?
+    end
+    assert_equal "http://h/ab", written(Url.parse("http://h/a#{"\n" * 300_000}b#{" " * 300_000}"))
+  end
+
   test "inspection shows no password" do
     refute_includes Url.parse("https://u:secret@h/").inspect, "secret"
   end

@@ -19,6 +19,27 @@ module PublicInterface
     Hikyaku::HTTP::Parser::Request
     Hikyaku::HTTP::Parser::Response
     Hikyaku::HTTP::Parser::Malformed
+    Hikyaku::HTTP::Client
+    Hikyaku::HTTP::Client::Fetch
+    Hikyaku::HTTP::Client::Stream
+    Hikyaku::HTTP::Client::Memory
+    Hikyaku::HTTP::Response
+    Hikyaku::HTTP::Failure
+    Hikyaku::HTTP::Address
+    Hikyaku::HTTP::Origin
+    Hikyaku::HTTP::InvalidURL
+    Hikyaku::HTTP::RequestFailed
+    Hikyaku::HTTP::ConnectFailed
+    Hikyaku::HTTP::TimedOut
+    Hikyaku::HTTP::BodyFailed
+    Hikyaku::HTTP::ConnectionLost
+    Hikyaku::HTTP::BadResponse
+    Hikyaku::HTTP::ResponseTooLarge
+    Hikyaku::HTTP::BadRedirect
+    Hikyaku::HTTP::Canceled
+    Hikyaku::HTTP::Cache
+    Hikyaku::HTTP::Cache::Found
+    Hikyaku::HTTP::Cache::Stored
     Hikyaku::Config
     Hikyaku::Config::Issuer
     Hikyaku::Broker::Address
@@ -56,7 +77,9 @@ module PublicInterface
 
   def self.file_of(name)
     words = name.split("::").map { |word| word.gsub(/([a-z])([A-Z])/, '\1_\2').downcase }
-    "#{words.join("/")}.rb"
+    file = "#{words.join("/")}.rb"
+    # Errors stand together.
+    File.file?(File.join(Architecture::LIB, file)) ? file : "#{words[..-2].join("/")}/errors.rb"
   end
   private_class_method :file_of
 end

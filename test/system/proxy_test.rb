@@ -19,9 +19,22 @@ class ProxySystemTest < Minitest::Test
       <body>#{Array.new(COUNT) { |i| %(<img src="/i/#{i}.gif" alt="">) }.join}<form method="post" action="/form"><button>send</button></form></body></html>
     PAGE
 
+    # A page on which much is not asked for: by its policies, by what it is in, or not yet.
+    POLICY = "script-src 'self' 'nonce-n'; style-src 'none'; img-src 'self' http://other.example; font-src 'none'; base-uri 'self'"
+    STRICT = <<~PAGE
+      <!DOCTYPE html><html><head><title>strict</title><base href="/i/"><link rel="stylesheet" href="/i/no.css"><script src="nonce.js" nonce="n"></script><script src="/s.js"></script>
+      <link rel="preload" as="font" href="no.woff2" crossorigin><link rel="preload" as="image" href="preload.gif"><!-- <img src="comment.gif"> -->
+      <meta http-equiv="Content-Security-Policy" content="script-src 'none'"><script src="late.js" nonce="n"></script></head>
+      <body><img src="1.gif"><img src="http://other.example:9/2.gif"><img srcset="1x.gif 1x, 2x.gif 2x" src="3.gif"><picture><source srcset="4.gif" type="image/gif"><img src="5.gif"></picture>
+      <img src="a b{}|^`'%7e/../c//d.gif?x=%20{}|^`'\u00E9&amp;y"><img src="?"><script nonce="n">const text = '<img src="script.gif">'</script><noscript><img src="noscript.gif"></noscript>
+      <template><img src="template.gif"></template><textarea><img src="textarea.gif"></textarea>
+      <div style="background: url(style.gif)"></div><pre>#{"\n" * 2_000}</pre><img src="lazy.gif" loading="lazy"></body></html>
+    PAGE
+
     def misbehave(connection, request)
       type, body = content(request)
-      connection.write("HTTP/1.1 200 OK\r\nContent-Type: #{type}\r\nCache-Control: no-store\r\nContent-Length: #{body.bytesize}\r\n\r\n".b + body)
+      policy = (body == STRICT) ? "Content-Security-Policy: #{POLICY}\r\n" : ""
+      connection.write("HTTP/1.1 200 OK\r\nContent-Type: #{type}\r\n#{policy}Cache-Control: no-store\r\nContent-Length: #{body.bytesize}\r\n\r\n".b + body.b)
     end
 
     private
@@ -31,6 +44,7 @@ class ProxySystemTest < Minitest::Test
       when %r{\A/i/} then ["image/gif", PIXEL]
       when "/s.css" then ["text/css", "body { color: rgb(1, 2, 3) }"]
       when "/s.js" then ["text/javascript", "window.ran = true"]
+      when "/strict" then ["text/html; charset=utf-8", STRICT]
       else ["text/html", (request.method == "POST") ? "<p>posted</p>" : HTML]
       end
     end
@@ -69,6 +83,26 @@ class ProxySystemTest < Minitest::Test
     end
   end
 
+  test "what the browser does not ask for by itself is not fetched for it, and what it asks for has the same URL" do
+    Misbehaving.run(Site.new) do |server|
+      page = @browser.page
+      asked = [true, false].map do |ahead|
+        assert_equal ahead, @proxy.ahead?
+        before = server.log.size
+        page.visit(server.url("/strict"))
+        page.until("it did not load") { page.js("document.readyState") == "complete" }
+        assert page.js("window.ran && document.images[0].naturalWidth === 1")
+        targets = server.log.drop(before).map { |entry| entry[2] }.reject { |target| target == "/favicon.ico" }
+        switch(page)
+        targets.sort
+      end
+      assert_equal asked.last, asked.first
+      assert_includes asked.first, "/i/1x.gif"
+      assert_includes asked.first, "/i/c//d.gif?x=%20{}|^`%27%C3%A9&y"
+      assert_empty asked.first.grep(/no\.|comment|script\.gif|template|textarea|style|late|lazy|2x|3\.gif|5\.gif/)
+    end
+  end
+
   test "a form is posted" do
     Misbehaving.run(Site.new) do |server|
       page = @browser.page
@@ -81,13 +115,20 @@ class ProxySystemTest < Minitest::Test
 
   test "with the switch of its page it passes on only" do
     page = @browser.page
-    page.visit("http://hikyaku.proxy/")
-    page.click("form button")
-    page.until("it did not switch") { page.text("form").include?("Pipeline and fetch ahead") }
+    switch(page)
     refute_predicate @proxy, :ahead?
     Misbehaving.run(Site.new) do |server|
       page.visit(server.url("/"))
       assert_equal Site::COUNT, page.js("[...document.images].filter((image) => image.complete).length")
     end
+  end
+
+  private
+
+  def switch(page)
+    wanted = @proxy.ahead? ? "Pipeline and fetch ahead" : "Pass on only"
+    page.visit("http://hikyaku.proxy/")
+    page.click("form button")
+    page.until("it did not switch") { page.text("form").include?(wanted) }
   end
 end

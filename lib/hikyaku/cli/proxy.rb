@@ -24,6 +24,7 @@ module Hikyaku
         value_option(parser, "--listen HOST:PORT", "Where (127.0.0.1:8080); beyond the loopback with users alone") { |text| listen(text) }
         value_option(parser, "--allow WHERE", "Reach this, too: addresses (127.0.0.0/8), HOST or HOST:PORT. Without it neither this machine nor link-local and metadata addresses are reached; may be repeated") { |text| @allow << text }
         parser.on("--all-fields", *wrap("Send every header field of the browser with every request, as browsers do, and not only those on which the answer depends")) { @all = true }
+        parser.on("--no-via", *wrap("Do not say in each message, in the field Via, that there is a proxy: some servers, nginx as it comes among them, do not compress for proxies")) { @no_via = true }
         parser.on("--pass-on", *wrap("Pipeline nothing and fetch nothing ahead, to begin with: to compare")) { @pass_on = true }
         parser.on("--forget", *wrap("Neither use nor keep what is known of servers ($XDG_CACHE_HOME/hikyaku/origins.json, for a day)")) { @forget = true }
         parser.separator("\nThe browser:\n    chromium with 127.0.0.1:8080 as its --proxy-server; what the proxy does is then at http://hikyaku.proxy/")
@@ -32,7 +33,7 @@ module Hikyaku
 
       def call
         require_relative "../http/proxy"
-        proxy = HTTP::Proxy.new(host: @host, port: @port, allow: @allow, users: users, ahead: !@pass_on, all_fields: !!@all,
+        proxy = HTTP::Proxy.new(host: @host, port: @port, allow: @allow, users: users, ahead: !@pass_on, all_fields: !!@all, via: !@no_via,
           report: ->(text) { stderr.puts("hikyaku: #{CLI.printable(text)}") }, **(@forget ? {memory: nil} : {}))
         %w[INT TERM].each { |signal| trap(signal) { proxy.stop } }
         stdout.puts("Proxy on #{proxy.url}; what it does is at http://hikyaku.proxy/, asked for through it.")

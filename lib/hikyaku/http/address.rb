@@ -8,12 +8,14 @@ module Hikyaku
   module HTTP
     # An absolute http or https URL, as one asks for it: its origin, and the target that stands in the request line.
     #
-    # URLs are read as browsers read them (WHATWG URL Standard), so that a page's links and a program's mean the same.
+    # URLs are read as browsers read them (WHATWG URL Standard), so that a page's links and a program's mean the same. Only what {Address.exact} makes
+    # keeps its target as it was written.
     class Address
       MAX_BYTES = 16_000
       SHOWN = 100
       USER_INFORMATION = %r{[^/\\?#:@]*(?::[^/\\?#@]*)?@}
-      private_constant :SHOWN, :USER_INFORMATION
+      TARGET = %r{\A/[\x21\x22\x24-\x7E]*\z}n
+      private_constant :SHOWN, :USER_INFORMATION, :TARGET
 
       class << self
         # @param url [String, URI, Address]
@@ -30,6 +32,18 @@ module Hikyaku
           new(parsed)
         rescue EncodingError
           refuse(url.to_s.b.inspect, "cannot be read as UTF-8")
+        end
+
+        # What a proxy is asked for: its target goes to the server byte for byte, as the browser wrote it.
+        #
+        # @param authority [String] of an http URL: host, and port
+        # @param target [String] path and query
+        # @return [Address]
+        # @raise [InvalidURL]
+        def exact(authority, target)
+          url = "http://#{authority}#{target}"
+          refuse(url, "has a path or query that is not visible ASCII") unless target.match?(TARGET)
+          new(parse(url).parsed, target.dup.force_encoding(Encoding::UTF_8))
         end
 
         private
@@ -50,12 +64,12 @@ module Hikyaku
       attr_reader :parsed
 
       # @api private
-      def initialize(parsed)
+      def initialize(parsed, target = nil)
         @parsed = parsed
         port = parsed.port.empty? ? Origin::PORTS.fetch(parsed.protocol) : parsed.port.to_i
         @origin = Origin.new(parsed.protocol, parsed.hostname, port)
         path = parsed.pathname.empty? ? "/" : parsed.pathname
-        @target = parsed.query ? -"#{path}?#{parsed.query}" : path
+        @target = -(target || (parsed.query ? "#{path}?#{parsed.query}" : path))
         @url = -"#{@origin}#{@target}"
         freeze
       end

@@ -43,6 +43,7 @@ module Hikyaku
       # @param verify [Boolean] false is for tests
       # @param destinations [#call, nil] takes host, port and addresses before a connection is made, gives those that may be used, or raises
       # @param attended [Boolean] whether a thread of its own goes on with what was begun by {#fetch} while nobody waits for it
+      # @param options [Hash] those named here that have a default in {Settings#initialize}
       # @raise [ArgumentError]
       def initialize(memory: Memory.default_path, cache: true, headers: {}, attended: false, **options)
         @attended = attended
@@ -66,7 +67,10 @@ module Hikyaku
 
       # The same without bodies.
       #
-      # @return see {#get}
+      # @param urls [Array<String, URI, Address>] one or several
+      # @param options [Hash] see {#fetch}
+      # @yieldparam outcome [Response, Failure] each as soon as it is there
+      # @return [Response, Array<Response, Failure>, nil] see {#get}
       def head(*urls, **options, &block) = request_all("HEAD", urls, **options, &block)
 
       # @param url [String, URI, Address]
@@ -76,13 +80,21 @@ module Hikyaku
       # @raise [RequestFailed, InvalidURL, ArgumentError]
       def post(url, body: "", **options) = request("POST", url, body: body, **options)
 
-      # @return see {#post}
+      # @param url [String, URI, Address]
+      # @param body [String, #read, nil]
+      # @param options [Hash] see {#fetch}
+      # @return [Response] see {#post}
       def put(url, body: "", **options) = request("PUT", url, body: body, **options)
 
-      # @return see {#post}
+      # @param url [String, URI, Address]
+      # @param body [String, #read, nil]
+      # @param options [Hash] see {#fetch}
+      # @return [Response] see {#post}
       def patch(url, body: "", **options) = request("PATCH", url, body: body, **options)
 
-      # @return see {#post}
+      # @param url [String, URI, Address]
+      # @param options [Hash] see {#fetch}
+      # @return [Response] see {#post}
       def delete(url, **options) = request("DELETE", url, **options)
 
       # @param method [String, Symbol] any but CONNECT
@@ -95,12 +107,13 @@ module Hikyaku
       # Begins a request, and does not wait.
       #
       # @param url [String, URI, Address]
-      # @param method [String, Symbol]
-      # @param headers [Hash]
-      # @param body [String, #read, nil]
-      # @param priority [Integer, nil] what is lower is asked for earlier; nil: by the kind of the resource
-      # @param alone [Boolean] whether it wants a connection to itself, as an answer that is long in coming does
-      # @param timeout [Numeric, nil] seconds for all of it, in place of the client's total
+      # @param timeout [Numeric, nil] seconds for all of it, in place of the client's total; nil: as long as it takes
+      # @param request [Hash] what else is said of it
+      # @option request [String, Symbol] :method GET
+      # @option request [Hash] :headers
+      # @option request [String, #read, nil] :body something that is read is sent in chunks, and once only
+      # @option request [Numeric, nil] :priority what is lower is asked for earlier; nil: by the kind of the resource
+      # @option request [Boolean] :alone whether it wants a connection to itself, as an answer that is long in coming does
       # @return [Fetch]
       # @raise [InvalidURL, ArgumentError]
       def fetch(url, timeout: @settings.total, **request)
@@ -133,11 +146,11 @@ module Hikyaku
       # @raise [InvalidURL]
       def explain(url)
         origin = Address.parse(url).origin
-        driver.synchronize { @manager.server(origin).explain }
+        driver.synchronize { @manager.servers[origin].explain }
       end
 
       # @return [Array<String>] the same of every origin that was asked
-      def explanations = driver.synchronize { @manager.servers.map(&:explain) }
+      def explanations = driver.synchronize { @manager.servers.to_a.map(&:explain) }
 
       # Ends what is under way, closes all connections and writes the memory. The client can be used on after it.
       #
@@ -199,7 +212,12 @@ module Hikyaku
       end
 
       def submitted(asked, timeout)
-        asked.each_with_object(Batch.new(driver)) { |request, batch| batch << submit(Fetch, request, timeout, news: batch.news) }
+        batch = Batch.new(driver)
+        asked.each { |request| batch << submit(Fetch, request, timeout, news: batch.news) }
+        batch
+      rescue
+        batch&.cancel
+        raise
       end
 
       def submit(kind, request, timeout, **more)

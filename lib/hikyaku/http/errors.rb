@@ -22,6 +22,14 @@ module Hikyaku
         @url = url
         super(message)
       end
+
+      # @return [RequestFailed] whose cause is what is being rescued
+      # @api private
+      def self.caused(message, **more)
+        raise new(message, **more)
+      rescue self => error
+        error
+      end
     end
 
     # No connection came about: no address for the name, nobody there, or no agreement about TLS.
@@ -40,6 +48,10 @@ module Hikyaku
         @phase = phase
         super(message, url: url)
       end
+    end
+
+    # A body that is read could not be, or not to its end: what was raised is the cause.
+    class BodyFailed < RequestFailed
     end
 
     # The connection broke off before the answer was whole, and the request is not repeated, or was once.

@@ -24,7 +24,10 @@ module Hikyaku
       # @return [nil]
       def status = nil
 
-      # @raise [RequestFailed] always: there is none
+      # There is none: nor a body, headers or a text.
+      #
+      # @return [void] never
+      # @raise [RequestFailed] always
       def value = raise(@error)
       alias_method :body, :value
       alias_method :headers, :value

@@ -9,6 +9,7 @@ require_relative "proxy/destination"
 require_relative "proxy/fields"
 require_relative "proxy/guard"
 require_relative "proxy/prefetcher"
+require_relative "proxy/pseudonym"
 require_relative "proxy/visits"
 
 module Hikyaku
@@ -45,6 +46,9 @@ module Hikyaku
       # @return [Destination]
       # @api private
       attr_reader :destination
+      # @return [Pseudonym, nil]
+      # @api private
+      attr_reader :pseudonym
       # @return [String]
       attr_reader :host
       # @return [Integer] where it listens
@@ -56,10 +60,12 @@ module Hikyaku
       # @param allow [Array<String>] what may be reached beside the network at large: see {Destination}
       # @param ahead [Boolean] whether it pipelines and fetches ahead to begin with; its page can change that
       # @param all_fields [Boolean] whether every header field of the browser goes on with every request: see {Fields}
+      # @param via [Boolean] whether it says in each message that it is there, as RFC 9110, section 7.6.3, asks of every proxy; without that it
+      #   does not know requests that come back to it
       # @param memory [String, nil] see {Client#initialize}
       # @param report [#call, nil] takes a sentence about what went wrong inside
       # @raise [ConfigError, SystemCallError]
-      def initialize(host: "127.0.0.1", port: 0, users: {}, allow: [], ahead: true, all_fields: false, memory: Client::Memory.default_path, report: nil)
+      def initialize(host: "127.0.0.1", port: 0, users: {}, allow: [], ahead: true, all_fields: false, via: true, memory: Client::Memory.default_path, report: nil)
         unless LOOPBACK.match?(host) || users.any?
           raise ConfigError, "the proxy would listen on #{host}, where others can reach it: say who may use it, or listen on 127.0.0.1"
         end
@@ -70,6 +76,7 @@ module Hikyaku
         @memory = Client::Memory.new(memory)
         @fields = Fields.new(@memory, all: all_fields)
         @prefetcher = Prefetcher.new(@fields)
+        @pseudonym = via ? Pseudonym.new : nil
         @visits = Visits.new
         @pools = {true => pool(pipelining: true), false => pool(pipelining: false, cache: false)}
         @ahead = ahead

@@ -28,14 +28,14 @@ module Hikyaku
       attr_reader :headers
       # @return [String, #read, nil]
       attr_reader :body
-      # @return [Integer] 0 is the most urgent
+      # @return [Numeric] what is lower is more urgent
       attr_reader :priority
 
       # @param method [String, Symbol]
       # @param url [String, URI, Address]
       # @param headers [Hash, Array<Array(String, String)>] several values of a name as an Array
       # @param body [String, #read, nil] something that is read is sent in chunks, and once only
-      # @param priority [Integer, nil] what is lower is asked for earlier; nil: by the kind of the resource
+      # @param priority [Numeric, nil] what is lower is asked for earlier; nil: by the kind of the resource
       # @param alone [Boolean] whether it wants a connection to itself
       # @raise [InvalidURL, ArgumentError]
       def initialize(method, url, headers: {}, body: nil, priority: nil, alone: false)
@@ -44,8 +44,9 @@ module Hikyaku
         raise ArgumentError, "CONNECT makes a tunnel, for which there is the proxy: setting" if @method == "CONNECT"
         @address = Address.parse(url)
         @headers = checked(headers)
+        raise ArgumentError, "the body is a #{body.class}; it is a String, or what can be read" unless body.nil? || body.is_a?(String) || body.respond_to?(:read)
         @body = body.is_a?(String) ? body.b.freeze : body
-        @priority = priority || FIRST.fetch(@address.extension, LATER)
+        @priority = priority ? checked_priority(priority) : FIRST.fetch(@address.extension, LATER)
         @alone = alone || !@body.nil?
         freeze
       end
@@ -85,6 +86,11 @@ module Hikyaku
       def inspect = "#<#{self.class} #{@method} #{@address.url}>"
 
       private
+
+      def checked_priority(priority)
+        return priority if priority.is_a?(Numeric) && priority.real? && priority.to_f.finite?
+        raise ArgumentError, "the priority is #{priority.inspect[0, 40]}; it is a number, or nil"
+      end
 
       def checked(headers)
         pairs = headers.flat_map { |name, values| Array(values).map { |value| pair(name.to_s, value.to_s) } }

@@ -14,15 +14,18 @@ module Hikyaku
       attr_reader :url
       # @return [Float] seconds from the first byte of the request to the last of the answer
       attr_reader :seconds
+      # @return [String] of HTTP, in which it came: "1.1" or "1.0"; "1.1" from the cache
+      attr_reader :http_version
 
       # @api private
-      def initialize(status:, headers:, body:, url:, seconds: 0.0, from: :network)
+      def initialize(status:, headers:, body:, url:, seconds: 0.0, from: :network, http_version: "1.1")
         @status = status
         @headers = headers
         @body = body
         @url = url
         @seconds = seconds
         @from = from
+        @http_version = http_version
         freeze
       end
 

@@ -23,41 +23,39 @@ class HTTPClientLinkTest < Minitest::Test
     end
   end
 
-  test "the rate is what came in a round trip at least" do
+  test "the rate is what comes while something comes, over a round trip at least" do
     @link.connected(0.1)
-    came([0.0, 9_000], [0.05, 1_000])
+    came(20_000, from: 0.0, seconds: 0.09)
     assert_nil @link.rate
-    came([0.1, 1_000])
+    came(20_000, from: 0.1, seconds: 0.05)
     assert_in_delta 20_000, @link.rate, 0.1
   end
 
-  test "short stretches say nothing, on however short a way" do
-    @link.connected(0.0001)
-    came([0.0, 1_000], [0.001, 1_000_000], [0.019, 1_000_000])
-    assert_nil @link.rate
-    came([0.04, 2_000_000])
-    assert_in_delta 100_000_000, @link.rate, 1
+  test "a server that sends in bursts does not make the line slow" do
+    @link.connected(0.6)
+    3.times { |round| came(1_000_000, from: round * 0.6, seconds: 0.1) }
+    assert_in_delta 1_000_000, @link.rate, 1
+    assert_equal 6, @link.connections
   end
 
   test "the rate is the highest of the last twelve" do
-    @link.connected(1.0)
-    came([0.0, 0], [1.0, 50_000])
-    11.times { |i| came([2.0 + i, 10_000]) }
+    @link.connected(0.5)
+    came(50_000, from: 0.0, seconds: 0.3)
+    came(10_000, from: 0.31, seconds: 5.6)
     assert_in_delta 50_000, @link.rate, 0.1
-    came([13.0, 10_000])
+    came(10_000, from: 5.92, seconds: 0.5)
     assert_in_delta 10_000, @link.rate, 0.1
-    came([14.0, 20_000])
-    assert_in_delta 20_000, @link.rate, 0.1
+    came(20_000, from: 6.43, seconds: 1.2)
+    assert_in_delta 20_000, @link.rate, 1
   end
 
   test "a line that stood idle says nothing of its rate" do
     @link.connected(0.1)
-    came([0.0, 1_000], [0.1, 5_000])
+    came(50_000, from: 0.0, seconds: 0.2)
     @link.idle
-    came([100.0, 1_000_000_000])
+    @link.received(1_000_000_000, 0.21)
+    came(40_000, from: 0.22, seconds: 0.4)
     assert_in_delta 50_000, @link.rate, 0.1
-    came([100.2, 18_000])
-    assert_in_delta 90_000, @link.rate, 0.1
   end
 
   test "with the round trip alone, as much may be under way as new connections give at once" do
@@ -69,9 +67,9 @@ class HTTPClientLinkTest < Minitest::Test
     known(round_trip: 0.26, rate: 48_000)
     filling = 48_000 * 0.26
     assert_in_delta 2.5 * filling + 1_500, @link.window, 1
-    came([2.0, 48_000])
+    came(48_000, from: 2.0, seconds: 0.1)
     assert_in_delta 2.5 * filling + 1_500, @link.window, 1
-    came([3.0, 48_000])
+    came(48_000, from: 2.11, seconds: 0.6)
     assert_in_delta 1.6 * filling + 1_500, @link.window, 1
   end
 
@@ -85,22 +83,22 @@ class HTTPClientLinkTest < Minitest::Test
     @link.connected(0.5)
     windows = Array.new(10) do |round|
       # What is under way comes within a round trip, but no more than the line carries.
-      came([round * 0.5, [@link.window, 400_000].min.round])
+      came([@link.window / 0.5, 400_000].min.round(-2), from: round * 0.5, seconds: 0.49)
       @link.window
     end
     assert_equal windows[0, 4].uniq.sort, windows[0, 4]
-    assert_in_delta 1.6 * 400_000 + 1_500, windows.last, 2
+    assert_in_delta 1.6 * 400_000 * 0.5 + 1_500, windows.last, 2
   end
 
   test "a line on which less was asked for than it takes says nothing of how little that is, but of how much" do
     known(round_trip: 1.0, rate: 50_000)
-    20.times { |i| @link.received(10_000, 2.0 + i, limited: true) }
+    came(10_000, from: 2.0, seconds: 20.0, limited: true)
     assert_in_delta 50_000, @link.rate, 0.1
-    @link.received(80_000, 22.0, limited: true)
-    assert_in_delta 80_000, @link.rate, 0.1
+    came(80_000, from: 22.0, seconds: 2.0, limited: true)
+    assert_in_delta 80_000, @link.rate, 1_000
     setup
     @link.connected(1.0)
-    [0.0, 1.0].each { |now| @link.received(10_000, now, limited: true) }
+    came(10_000, from: 0.0, seconds: 1.5, limited: true)
     assert_in_delta 10_000, @link.rate, 0.1
   end
 
@@ -130,7 +128,7 @@ class HTTPClientLinkTest < Minitest::Test
 
   test "what is known survives as JSON" do
     known(round_trip: 0.26, rate: 48_000)
-    came([2.0, 48_000], [3.0, 48_000])
+    came(48_000, from: 2.0, seconds: 0.6)
     @link.answered(2_500)
     again = Link.new(JSON.parse(JSON.generate(@link.record)))
     assert_in_delta @link.window, again.window, 2
@@ -149,7 +147,7 @@ class HTTPClientLinkTest < Minitest::Test
     @link = Link.new({"round_trip" => 1.0, "rate" => 1_000_000})
     assert_equal 1_000_000.0, @link.rate
     @link.connected(1.0)
-    13.times { |i| came([i.to_f, 10_000]) }
+    came(10_000, from: 0.0, seconds: 13.5)
     assert_in_delta 10_000, @link.rate, 1
   end
 
@@ -177,13 +175,14 @@ class HTTPClientLinkTest < Minitest::Test
 
   private
 
-  # Times and bytes.
-  def came(*pieces) = pieces.each { |now, bytes| @link.received(bytes, now) }
+  # Packets, one every hundredth of a second.
+  def came(rate, from:, seconds:, limited: false)
+    (seconds * 100).round.succ.times { |i| @link.received(rate / 100, from + i / 100.0, limited: limited) }
+  end
 
   def known(round_trip:, rate:)
     @link.connected(round_trip)
-    return unless rate
-    lasted = [round_trip, 1.0].max
-    came([0.0, 1], [lasted, (rate * lasted).round])
+    came(rate, from: 0.0, seconds: [round_trip, 0.3].max + 0.01) if rate
+    @link.idle
   end
 end

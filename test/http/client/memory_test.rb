@@ -108,6 +108,66 @@ class HTTPClientMemoryTest < Minitest::Test
     assert_equal %w[origins.json origins.json.lock], Dir.children(File.dirname(@path)).sort
   end
 
+  test "what was written by a clock that is ahead is forgotten, but for a little" do
+    written
+    @now -= 59
+    refute_empty open_memory.read(KEY)
+    @now -= 2
+    memory = open_memory
+    assert_empty memory.read(KEY)
+    memory.write("http://b.example", RECORD)
+    memory.save
+    assert_equal ["http://b.example"], JSON.parse(File.read(@path))["origins"].keys
+  end
+
+  test "what is known grows old in a process that runs for long, too" do
+    [nil, @path].each do |path|
+      memory = open_memory(path)
+      memory.write(KEY, RECORD)
+      @now += DAY + 1
+      assert_empty memory.read(KEY)
+    end
+  end
+
+  test "without a file the newest 500 are known, and with one that cannot be written" do
+    [nil, "/dev/null/x/origins.json"].each do |path|
+      memory = open_memory(path)
+      memory.write("http://#{"x" * 1_000}.example", RECORD)
+      600.times { |i| memory.write("http://#{i}.example", RECORD) }
+      memory.write("http://100.example", RECORD)
+      memory.write("http://600.example", RECORD)
+      kept = (0..600).select { |i| !memory.read("http://#{i}.example").empty? }
+      assert_equal [100, *102..600], kept
+      assert_empty memory.read("http://#{"x" * 1_000}.example")
+      assert_operator memory.instance_variable_get(:@changed).size, :<=, 500
+    end
+  end
+
+  test "the newest of a file stay known when there are more" do
+    memory = open_memory
+    500.times do |i|
+      memory.write("http://#{i}.example", {"link" => {}})
+      @now += 1
+    end
+    memory.save
+    again = open_memory
+    again.write("http://new.example", {"link" => {}})
+    assert_equal [{}, false], [again.read("http://0.example"), again.read("http://499.example").empty?]
+  end
+
+  test "a file that another process holds is waited for in vain no longer than a moment, and written later" do
+    written
+    before = File.read(@path)
+    memory = open_memory
+    File.open("#{@path}.lock") do |lock|
+      lock.flock(File::LOCK_EX)
+      Thread.new { [memory.write("http://b.example", RECORD), memory.save] }.join(20) or flunk "it waits"
+      assert_equal [before, RECORD], [File.read(@path), memory.read("http://b.example").slice("verdict", "link")]
+    end
+    memory.save
+    assert_equal RECORD, open_memory.read("http://b.example").slice("verdict", "link")
+  end
+
   # What a file may be that this program did not write.
   BROKEN = ["", " ", "{", "[]", "null", "5", "\"x\"", "{}", '{"version":1}', '{"version":1,"origins":null}', '{"version":1,"origins":[]}', '{"version":1,"origins":"x"}',
     '{"version":2,"origins":{}}', '{"version":"1","origins":{}}', "\xFF\xFE", "\0" * 100, "[" * 200_000, '{"a":' * 500, "{\"version\":1,\"origins\":{\"\xFF\":{}}}", "x" * 1_000_001,

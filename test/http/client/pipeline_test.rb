@@ -312,6 +312,34 @@ class HTTPClientPipelineTest < Minitest::Test
     assert_equal 1, @pipeline.batch_size
   end
 
+  test "a batch may be of any size, and answers are compared with their neighbours in it" do
+    paths = Array.new(150) { |i| "/#{i}.png" }
+    ask(*paths, "/last.css")
+    assert_equal 151, @pipeline.batch_size
+    receive("HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nContent-Length: 0\r\n\r\n" * 149)
+    assert_equal 151, @pipeline.batch_size
+    assert_raises(Pipeline::Doubtful) { receive("HTTP/1.1 200 OK\r\nContent-Type: text/css\r\nContent-Length: 0\r\n\r\n") }
+  end
+
+  test "of what was answered on a connection that is never idle no more is kept than is of use" do
+    ask("/first.css", "/1.png")
+    200.times do |i|
+      ask("/#{i}.png")
+      receive("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+    end
+    assert_equal 66, @pipeline.instance_variable_get(:@batch).size
+    assert_equal 202, @pipeline.batch_size
+  end
+
+  test "the status of the answer that came last is known" do
+    assert_nil @pipeline.last_status
+    ask("/1", "/2")
+    receive(ONE)
+    assert_equal 200, @pipeline.last_status
+    receive(EMPTY)
+    assert_equal 404, @pipeline.last_status
+  end
+
   test "it is midway when some of what was asked together was answered, and some not" do
     refute_predicate @pipeline, :midway?
     ask("/1", "/2")

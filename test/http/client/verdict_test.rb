@@ -242,6 +242,78 @@ class HTTPClientVerdictTest < Minitest::Test
     assert_equal :eligible, @verdict.state(NOW)
   end
 
+  test "what cost nothing is not given back" do
+    piped
+    @verdict.forgive(:stalled, NOW)
+    assert_in_delta 4.0, @verdict.record["score"]
+    @verdict.failed(:stalled, NOW)
+    5.times { @verdict.failed(:stalled, NOW) }
+    5.times { @verdict.forgive(:stalled, NOW) }
+    assert_in_delta 4.0, @verdict.record["score"]
+    @verdict.failed(:slow, NOW)
+    @verdict.forgive(:closed, NOW)
+    assert_in_delta 3.0, @verdict.record["score"]
+  end
+
+  test "no more is given back than is left of what it cost" do
+    piped
+    16.times { @verdict.succeeded(NOW) }
+    @verdict.failed(:closed, NOW)
+    @verdict.succeeded(NOW + HOUR)
+    @verdict.forgive(:closed, NOW + HOUR)
+    assert_in_delta 11.0, @verdict.record["score"]
+  end
+
+  test "what is forbidden is not owed anything, and neither is who begins anew" do
+    piped
+    @verdict.failed(:closed, NOW)
+    @verdict.ban!(:corrupt, NOW)
+    assert_equal :unknown, @verdict.state(NOW + DAY)
+    @verdict.forgive(:closed, NOW + DAY)
+    assert_in_delta 0.0, @verdict.record["score"]
+    setup
+    piped
+    @verdict.failed(:discarded, NOW)
+    assert_equal :unknown, @verdict.state(NOW + 6 * HOUR)
+    @verdict.forgive(:discarded, NOW + 6 * HOUR)
+    assert_in_delta 0.0, @verdict.record["score"]
+  end
+
+  # How it was learnt that there are 5 answers on a connection; and whether another that is kept open with its fifth, or still stands long after it, speaks against it.
+  WAYS = {
+    word: [->(limit) { limit.closed_after(5) }, true, true], closing: [->(limit) { 2.times { limit.closed_after(5, told: false) } }, false, true],
+    silence: [->(limit) { limit.silent_after(5) }, false, false]
+  }.freeze
+  private_constant :WAYS
+
+  test "how many answers there are is believed until a connection shows that it is wrong" do
+    WAYS.each do |way, (learn, kept_open, outlasted)|
+      {kept_open: kept_open, outlasted: outlasted}.each do |shows, wrong|
+        setup
+        learn.call(@verdict.limit)
+        again = Verdict.new(JSON.parse(JSON.generate({"state" => "pipe", "since" => NOW, "scored_at" => NOW, **@verdict.record.slice("most", "seen_by")})), now: NOW)
+        [@verdict, again].each do |verdict|
+          verdict.limit.public_send(shows, 4)
+          assert_equal 5, verdict.most_per_connection, way
+          verdict.limit.public_send(shows, 5)
+          assert_equal [wrong ? nil : 5], [verdict.most_per_connection], "#{way}, #{shows}"
+        end
+      end
+    end
+  end
+
+  test "silence that was forgiven is no limit" do
+    piped
+    @verdict.limit.silent_after(3)
+    @verdict.failed(:stalled, NOW)
+    @verdict.forgive(:stalled, NOW)
+    assert_nil @verdict.most_per_connection
+    @verdict.closed_after(3)
+    @verdict.failed(:stalled, NOW)
+    @verdict.forgive(:stalled, NOW)
+    assert_equal 3, @verdict.most_per_connection
+  end
+
   test "a ban is not taken back" do
     piped
     @verdict.ban!(:doubtful, NOW)

@@ -133,6 +133,28 @@ class HTTPProxyDestinationTest < Minitest::Test
     end
   end
 
+  test "a proxy that listens at all addresses does not ask itself at any that the machine has then" do
+    machine = %w[127.0.0.1 192.168.1.5 10.1.2.3 ::1 2001:db8::5 fe80::5%eth0]
+    %w[0.0.0.0 :: ::ffff:0.0.0.0].each do |listening|
+      destination = Destination.new(allow: ["0.0.0.0/0", "::/0", "proxy.test"], own: [[listening, 8080]], machine: -> { machine })
+      %w[192.168.1.5 10.1.2.3 2001:db8::5 fe80::5 fe80::5%eth1 ::ffff:192.168.1.5 ::ffff:c0a8:105 64:ff9b::10.1.2.3 2002:c0a8:105::].each do |address|
+        ["proxy.test", address].each { |host| assert_equal :own, refused { destination.check(host, 8080, [address]) }.reason, "#{address} of #{listening}" }
+        assert_equal [address], destination.check(address, 8081, [address])
+      end
+      assert_equal %w[192.168.1.6], destination.check("192.168.1.6", 8080, %w[192.168.1.5 192.168.1.6])
+      machine << "192.168.1.6"
+      assert_equal :own, refused { destination.check("192.168.1.6", 8080, %w[192.168.1.6]) }.reason
+      machine.pop
+    end
+  end
+
+  test "a proxy that listens at an address in the dress of IPv6 knows it without" do
+    destination = Destination.new(allow: ["0.0.0.0/0", "::/0"], own: [["::ffff:127.0.0.1", 8080], ["fe80::1%eth0", 8080]])
+    %w[127.0.0.1 ::ffff:7f00:1 0.0.0.0 fe80::1 fe80::1%eth0].each do |address|
+      assert_equal :own, refused { destination.check(address, 8080, [address]) }.reason, address
+    end
+  end
+
   test "what cannot be allowed is said when it is tried" do
     ["", "a b", "127.0.0.1/33", "http://a", "[::1", "a:b", "[a]:1", "127.0.0.0/8:80"].each do |text|
       error = assert_raises(Hikyaku::ConfigError, text) { Destination.new(allow: [text]) }

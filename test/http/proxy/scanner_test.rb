@@ -148,7 +148,7 @@ class HTTPProxyScannerTest < Minitest::Test
     "http://h:99999/" => nil,
     "a\n<b" => nil,
     "a\0b" => nil,
-    "a#{" " * 40}b" => nil
+    "a#{" " * 40}b" => "http://example.com/dir/a#{"%20" * 40}b"
   }.freeze
 
   # Attributes of an img, and what is chosen.
@@ -229,11 +229,37 @@ class HTTPProxyScannerTest < Minitest::Test
     assert_equal ["https://b.example/c/a"], urls("<base href=https://b.example/c/d><img src=a>")
   end
 
-  test "after a Content-Security-Policy in the page nothing is found" do
+  test "a Content-Security-Policy in the page forbids what comes after it" do
+    meta = "<meta http-equiv=Content-Security-Policy content=\"%s\">"
+    {
+      "<img src=a>#{format(meta, "img-src 'none'")}<img src=b><script src=c></script>" => %w[/dir/a /dir/c],
+      "#{format(meta, "default-src 'self'")}<img src=//b.example/a><img src=b>" => %w[/dir/b],
+      "#{format(meta, "img-src &#39;none&apos;")}<img src=b><script src=c></script>" => %w[/dir/c],
+      "#{format(meta, "img-src *")}#{format(meta, "img-src 'none'")}<img src=b><link rel=stylesheet href=c>" => %w[/dir/c],
+      "#{format(meta, "")}<meta http-equiv=Content-Security-Policy><img src=b>" => %w[/dir/b],
+      "<meta http-equiv=Content-Security-Policy-Report-Only content=\"img-src 'none'\"><meta name=Content-Security-Policy content=\"img-src 'none'\"><img src=b>" => %w[/dir/b],
+      "<template>#{format(meta, "img-src 'none'")}</template><img src=b>" => %w[/dir/b],
+      "#{format(meta, "base-uri 'self'")}<base href=/b/><img src=c>" => %w[/b/c],
+      "#{format(meta, "base-uri 'none'")}<base href=/b/><img src=c>" => [],
+      "#{format(meta, "base-uri *")}<base href=ftp://b/><img src=/c>" => [],
+      # What cannot be read may forbid anything, and so may one of too many.
+      "#{format(meta, "img-src &NotEqualTilde;")}<img src=b>" => [],
+      "#{format(meta, "img-src #{"a " * Scanner::MOST_VALUE}")}<img src=b>" => [],
+      "#{format(meta, "img-src *") * 8}<img src=b>" => %w[/dir/b],
+      "#{format(meta, "img-src *") * 9}<img src=b>" => []
+    }.each { |html, paths| assert_equal paths, paths(html), html[0, 200] }
     scanner = Scanner.new(base: BASE)
-    assert_equal %w[http://example.com/dir/a], (scanner << "<img src=a><meta http-equiv=Content-Security-Policy content=x><img src=b>").map(&:url)
+    assert_empty scanner << format(meta, "img-src \u00E9").b
     assert_predicate scanner, :done?
     assert_empty scanner << "<img src=c>"
+  end
+
+  test "of a page that forbids much no more is looked at than of one that contains much" do
+    scanner = Scanner.new(base: BASE, max_urls: 3, policies: ["img-src 'none'"])
+    scanner << "<img src=a><img src=b><img src=c>"
+    refute_predicate scanner, :done?
+    assert_empty scanner << "<img src=d><script src=e></script>"
+    assert_predicate scanner, :done?
   end
 
   test "characters beyond ASCII are read in the charset of the page, and passed over where that is not known" do

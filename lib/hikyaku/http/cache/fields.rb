@@ -43,10 +43,11 @@ module Hikyaku
 
         # @param stored [Array<Array(String, String)>]
         # @param received [Array<Array(String, String)>] of a 304, or of the answer to a HEAD
-        # @return [Array<Array(String, String)>] what was stored, with each field replaced that was received; the date is that of what was received
+        # @return [Array<Array(String, String)>] what was stored, with each field replaced that was received; the date is that of what was received,
+        #   and so are the cookies that are set
         def updated(stored, received)
           news = end_to_end(received).reject { |field| OF_THE_BODY.include?(field.first) }
-          replaced = news.map(&:first).uniq << "date" << "age"
+          replaced = news.map(&:first).uniq << "date" << "age" << "set-cookie"
           stored.reject { |field| replaced.include?(field.first) } + news
         end
       end

@@ -10,7 +10,8 @@ module Hikyaku
       class Stored
         OLDEST = Directives::FOREVER
         EMPTY = "".b.freeze
-        private_constant :OLDEST, :EMPTY
+        SET_COOKIE = "set-cookie"
+        private_constant :OLDEST, :EMPTY, :SET_COOKIE
 
         # @return [Entry]
         # @api private
@@ -52,7 +53,7 @@ module Hikyaku
         def age(now) = @entry.freshness.age(now)
 
         # The response that the caller gets, with its Age at the time it was found. Without validation it has no field
-        # that no-cache="…" names: RFC 9111, section 5.2.2.4.
+        # that no-cache="…" names (RFC 9111, section 5.2.2.4), nor a cookie: one that was set before may have been changed, or taken back, since.
         #
         # @return [Response]
         def response
@@ -65,7 +66,7 @@ module Hikyaku
         private
 
         def shown
-          hidden = @validated ? [] : @entry.directives.fields("no-cache")
+          hidden = @validated ? [] : [SET_COOKIE, *@entry.directives.fields("no-cache")]
           pairs = hidden.empty? ? headers : headers.reject { |field| hidden.include?(field.first) }
           [*pairs, ["age", age(@now).floor.clamp(0, OLDEST).to_s.freeze].freeze].freeze
         end

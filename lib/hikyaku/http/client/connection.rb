@@ -1,6 +1,9 @@
 # frozen_string_literal: true
 
+require_relative "incoming"
 require_relative "opening"
+require_relative "outgoing"
+require_relative "patience"
 require_relative "pipeline"
 require_relative "wire"
 
@@ -14,15 +17,10 @@ module Hikyaku
       # Its owner is told `opened(round_trip)`, `head(connection, response)`, `answered(connection, exchange, response, bytes)`, and at last, once,
       # `broke(connection, cause, error)`.
       class Connection
-        READ_BYTES = 65_536
-        READS = 16 # at once: others want their turn
-        SEGMENT = 1_300 # bytes of requests that surely go in one packet
-        FIRST_REQUESTS = 2 # in the first packet, so that the server begins early
-        BODY_PIECE = 65_536
         # Two writes cost more than they gain on a shorter way.
         FAR = 0.02 # seconds of a round trip
         CLOSED = [IOError, SystemCallError, OpenSSL::SSL::SSLError].freeze
-        private_constant :READ_BYTES, :READS, :SEGMENT, :FIRST_REQUESTS, :BODY_PIECE, :FAR, :CLOSED
+        private_constant :FAR, :CLOSED
 
         # @return [Pipeline]
         attr_reader :pipeline
@@ -49,13 +47,14 @@ module Hikyaku
           @owner = owner
           @opening = Opening.new(route, settings, wake: wake)
           @pipeline = Pipeline.new(tags: settings.cache, **settings.limits)
-          @segments = []
+          @patience = Patience.new(route, settings.timeouts)
+          @outgoing = Outgoing.new
           @asked = 0
           @rested = 0.0
           @moved_at = @written_at = now
-          @io = @source = @refused = nil
-          @cautious = @probing = @held = @last = @closed = @paused = false
-          @buffer = String.new(capacity: READ_BYTES, encoding: Encoding::BINARY)
+          @io = @refused = nil
+          @cautious = @probing = @held = @closed = @paused = false
+          @incoming = Incoming.new(@pipeline, halted: -> { @closed || @paused }, tell: method(:tell))
         end
 
         # @return [Boolean]
@@ -71,7 +70,7 @@ module Hikyaku
         def idle? = open? && @pipeline.unanswered.empty?
 
         # @return [Boolean] whether more may be asked
-        def usable? = open? && !@last && !@held && !@pipeline.last? && @refused.nil? && @source.nil?
+        def usable? = open? && !@held && !@pipeline.last? && @refused.nil? && !@outgoing.reading?
 
         # @return [Array<Exchange>]
         def unanswered = @pipeline.unanswered
@@ -81,11 +80,6 @@ module Hikyaku
 
         # Seconds since something was under way.
         def rest(now) = now - @moved_at
-
-        # Nothing more is asked after what is under way.
-        #
-        # @return [void]
-        def last! = @last = true
 
         # Nothing is read until {#resume}: who takes the answer cannot take more.
         #
@@ -111,19 +105,24 @@ module Hikyaku
         # @param round_trip [Float, nil] seconds
         # @return [void]
         def ask(exchanges, now, round_trip: nil)
-          @written_at = now if @segments.empty?
+          @written_at = now if @outgoing.empty?
           if (was_idle = idle?)
             @rested = rest(now)
             @moved_at = now
           end
           requests = exchanges.map { |exchange| enter(exchange, now) }
-          if round_trip && round_trip > FAR
-            first = was_idle ? requests.shift(FIRST_REQUESTS).join : nil
-            @segments << first if first
-            pack(requests)
-          else
-            @segments << requests.join
-          end
+          far = round_trip && round_trip > FAR
+          ends = far ? @outgoing.add_in_packets(requests, early: was_idle) : @outgoing.add(requests)
+          exchanges.zip(ends) { |exchange, position| exchange.ends_at = position }
+        end
+
+        # Nothing more is asked after the one whose turn it is, and what was to be asked after it is not written, as far as it was not already.
+        #
+        # @return [Array<Exchange>] all others, which are forgotten here
+        def give_up_tail
+          tail = @pipeline.give_up_tail
+          @outgoing.cut(unanswered.first.ends_at) if tail.any?
+          tail
         end
 
         # @param ios [Hash{IO => Object}]
@@ -138,14 +137,14 @@ module Hikyaku
           return if @closed
           return go_on_opening(now) if opening?
           write(now)
-          read(now) unless @paused
+          read(now) unless @paused || @closed
         end
 
         # Writes what waits, and no more.
         #
         # @return [void]
         def flush(now)
-          write(now) if open? && !@segments.empty?
+          write(now) if open? && !@outgoing.empty?
         end
 
         # @return [Array<IO>] that it waits for to become readable
@@ -157,7 +156,7 @@ module Hikyaku
         # @return [Array<IO>] the same of writable
         def writing
           return @opening.writing unless @io
-          (@segments.any? && @refused.nil?) ? [@io] : []
+          (@closed || @outgoing.empty?) ? [] : [@io]
         end
 
         # @return [Boolean] whether there are bytes that no system call tells of: TLS has read them
@@ -167,23 +166,17 @@ module Hikyaku
         def deadline
           return @opening.deadline unless @io
           return if @paused
-          timeouts = @settings.timeouts
-          return @written_at + timeouts.write if @segments.any?
-          return if unanswered.empty?
-          [@moved_at, @written_at].max + (@pipeline.begun? ? timeouts.read : timeouts.first_byte)
+          phase = phase_of_waiting or return
+          ((phase == :write) ? @written_at : [@moved_at, @written_at].max) + @patience.seconds(phase)
         end
 
         # @return [Boolean] whether it is closed now because of that
         def expire(now)
           limit = deadline
           return false if limit.nil? || now < limit || opening?
-          phase = phase_of_waiting
-          break_off(:timeout, TimedOut.new("#{@route} #{SILENCE.fetch(phase)} for #{@settings.timeouts.public_send(phase)} s", phase: phase))
+          break_off(:timeout, @patience.error(phase_of_waiting))
           true
         end
-
-        SILENCE = {write: "took nothing", first_byte: "gave no answer", read: "gave no more of its answer"}.freeze
-        private_constant :SILENCE
 
         # Whether an idle connection still stands, as far as can be seen.
         #
@@ -218,90 +211,43 @@ module Hikyaku
         end
 
         def phase_of_waiting
-          return :write if @segments.any?
+          return :write unless @outgoing.empty?
+          return if unanswered.empty?
           @pipeline.begun? ? :read : :first_byte
         end
 
         def enter(exchange, now)
           bytes = Wire.request(exchange.request, @settings, @route, first: @asked.zero?)
           @asked += 1
-          @source = exchange.request.body if exchange.request.once?
+          @outgoing.read_from(exchange.request.body, exchange.request.address.url) if exchange.request.once?
           exchange.sent!(now)
           @pipeline.push(exchange)
           bytes
         end
 
-        # Whole requests, as many as go into a packet.
-        def pack(requests)
-          requests.each do |bytes|
-            if @packed && @segments.last.equal?(@packed) && @packed.bytesize + bytes.bytesize <= SEGMENT
-              @packed << bytes
-            else
-              @segments << (@packed = bytes)
-            end
-          end
-          @packed = nil
-        end
-
         def write(now)
-          while (bytes = @segments.first || next_of_body)
-            count = @io.write_nonblock(bytes, exception: false)
-            return if count.is_a?(Symbol)
-            @written_at = now
-            (count == bytes.bytesize) ? @segments.shift : @segments[0] = bytes.byteslice(count..)
-          end
+          return if @refused
+          @written_at = now if @outgoing.write(@io)
+        rescue BodyFailed => error
+          break_off(:body, error)
         rescue *CLOSED => error
           # What has come may still be read, and tells more: RFC 9112, section 9.6.
           @refused = error
-          @segments.clear
-        end
-
-        def next_of_body
-          return unless @source
-          piece = @source.read(BODY_PIECE)
-          @segments << Wire.chunk(piece.to_s.b)
-          @source = nil if piece.nil? || piece.empty?
-          @segments.first
+          @outgoing.clear
         end
 
         def read(now)
-          READS.times do
-            bytes = @io.read_nonblock(READ_BYTES, @buffer, exception: false)
-            return if bytes.is_a?(Symbol)
-            return ended(now) if bytes.nil?
+          cause, error = @incoming.read(@io, now) do |count|
             @moved_at = now
-            receive(bytes, now)
-            return if @closed || @paused
+            @owner.received(count, now)
           end
+          break_off(cause, error) if cause
         rescue *CLOSED => error
           break_off(:reset, error)
         end
 
-        def receive(bytes, now)
-          @owner.received(bytes.bytesize, now)
-          @pipeline.receive(bytes, now) { |event, *about| tell(event, *about) }
-          break_off(:last, nil) if @pipeline.over? || (@last && unanswered.empty?)
-        rescue Pipeline::Doubtful => error
-          break_off(error.surplus? ? :surplus : :doubtful, error)
-        rescue Pipeline::Balked
-          break_off(:balked, nil)
-        rescue Pipeline::Unwanted
-          break_off(:unwanted, nil)
-        rescue Parser::Malformed => error
-          break_off(:corrupt, error)
-        end
-
         def tell(event, exchange, response, size)
           (event == :head) ? @owner.head(self, response) : @owner.answered(self, exchange, response, size)
-        end
-
-        def ended(now)
-          @pipeline.close(now) { |event, *about| tell(event, *about) }
-          break_off(:closed, nil)
-        rescue Parser::Malformed => error
-          break_off((error.reason == :truncated) ? :closed : :corrupt, error)
-        rescue Pipeline::Doubtful => error
-          break_off(:doubtful, error)
         end
 
         def break_off(cause, error)

@@ -52,9 +52,10 @@ module Hikyaku
           @began ||= now
           return false unless resolved?(now)
           @connecting ||= now
-          raise timeout(:connect) if now - @connecting > @timeouts.connect
           look(now)
-          dial(now) if !@socket && due?(now)
+          return true if @socket
+          raise timeout(:connect) if now - @connecting > @timeouts.connect
+          dial(now) if due?(now)
           !@socket.nil?
         end
 
@@ -84,17 +85,21 @@ module Hikyaku
             raise timeout(:resolve) if now - @began > @timeouts.resolve
             return false
           end
-          raise ConnectFailed, "there is no address for #{@host}: #{found.message}" if found.is_a?(SocketError)
-          raise found if found.is_a?(StandardError)
+          raise ConnectFailed, "there is no address for #{@host}: #{found.message}" if found.is_a?(StandardError)
           @addresses = in_turn(checked(found))
           true
         end
 
         # Whoever refuses says why: it is the cause of what is raised here.
         def checked(addresses)
-          @check ? @check.call(@host, @port, addresses) : addresses
+          return addresses unless @check
+          usable = Array(@check.call(@host, @port, addresses))
+          raise ConnectFailed, "none of the addresses of #{@host} may be used" if usable.empty?
+          usable
         rescue Error => error
           raise ConnectFailed, error.message
+        rescue => error
+          raise ConnectFailed, "whether #{@host} may be reached could not be found out: #{error.message} (#{error.class})"
         end
 
         def resolve
@@ -110,6 +115,8 @@ module Hikyaku
             Thread.current[:hikyaku_addresses] = found
             wake.call
           end
+        rescue ThreadError => error
+          error
         end
 
         # The families in turn, as the resolver ordered them.

@@ -26,7 +26,7 @@ module Hikyaku
           @lock = Mutex.new
           @servers = []
           @waiting = []
-          @driving = @asleep = false
+          @driving = @asleep = @untended = false
           @pid = Process.pid
           @reader, @writer = IO.pipe
           @work = Queue.new if attended
@@ -59,7 +59,7 @@ module Hikyaku
         def nudge
           attend if @work
           return wake if @asleep
-          @servers.each { |server| server.tend(now) } unless @driving
+          go_on { look } unless @driving
         end
 
         # Until the fetch has what is waited for.
@@ -81,6 +81,7 @@ module Hikyaku
         private
 
         def attend
+          @attendant = nil unless @attendant&.alive?
           @attendant ||= Thread.new do
             while @work.pop
               @work.clear
@@ -93,8 +94,9 @@ module Hikyaku
         def drive(fetch)
           synchronize do
             @waiting << fetch
+            @untended = true
             until fetch.satisfied?
-              @driving ? wait_for_driver(fetch) : turn(fetch)
+              @driving ? wait_for_driver(fetch) : go_on { look_or_sleep }
             end
           ensure
             @waiting.delete_at(@waiting.index(fetch))
@@ -108,31 +110,39 @@ module Hikyaku
           fetch.news.wait(@lock)
         end
 
-        # @param wanted [Fetch] until it is satisfied nobody else drives
-        def turn(wanted)
+        # One turn. What has come is taken before anything is found to be late: this program may have been busy with something else, and the other side
+        # have been in time.
+        #
+        # @yieldreturn [Hash{IO => true}] what can be read or written
+        def go_on
           @driving = true
-          moment = now
-          @waiting.each { |fetch| fetch.expire if fetch.deadline && fetch.deadline <= moment }
-          @servers.each { |server| server.tend(moment) }
-          return if wanted.satisfied?
-          ready = sleep_until(deadline(moment), moment)
+          ready = yield
           moment = now
           @servers.each { |server| server.step(moment, ready) }
+          @untended = false
+          @waiting.each { |fetch| fetch.expire if fetch.deadline && fetch.deadline <= moment }
+          @servers.each { |server| server.tend(moment) }
         ensure
           @driving = false
         end
 
-        def deadline(moment)
-          [moment + LONGEST, *@waiting.filter_map(&:deadline), *@servers.filter_map(&:deadline)].min
+        def deadline = [now + LONGEST, *@waiting.filter_map(&:deadline), *@servers.filter_map(&:deadline)].min
+
+        def look_or_sleep = @untended ? look : sleep_until(deadline)
+
+        # What is ready already. Where nothing is under way nothing is.
+        def look = @servers.any?(&:under_way?) ? selected { |ios| IO.select(*ios, 0) } : {}
+
+        # What becomes ready.
+        def sleep_until(deadline)
+          pending = @servers.any? { |server| server.connections.any? { |connection| connection.open? && connection.pending? } }
+          seconds = pending ? 0 : [deadline - now, 0].max
+          selected { |ios| unlocked { IO.select(*ios, seconds) } }
         end
 
-        # @return [Hash{IO => true}] what can be read or written
-        def sleep_until(deadline, moment)
+        def selected
           connections = @servers.flat_map(&:connections)
-          pending = connections.select { |connection| connection.open? && connection.pending? }
-          timeout = pending.any? ? 0 : [deadline - moment, 0].max
-          reading, writing = connections.flat_map(&:reading), connections.flat_map(&:writing)
-          ready = unlocked { IO.select([@reader, *reading], writing, nil, timeout) } || []
+          ready = yield([[@reader, *connections.flat_map(&:reading)], connections.flat_map(&:writing), nil]) || []
           @reader.read_nonblock(64, exception: false) if ready.first&.include?(@reader)
           ready.flatten.to_h { |io| [io, true] }
         rescue IOError, Errno::EBADF # closed by another thread meanwhile

@@ -26,6 +26,8 @@ module Hikyaku
         # @return [Float, nil] the same, when its answer began to come
         attr_accessor :begun_at
 
+        # @return [Integer, nil] where it ends in all that is written to its connection
+        attr_accessor :ends_at
         # @return [Symbol, nil] what it was taken for when it did not come: see {Verdict#forgive}
         attr_accessor :suspected
 

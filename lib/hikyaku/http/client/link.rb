@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "flow"
+
 module Hikyaku
   module HTTP
     class Client
@@ -10,8 +12,8 @@ module Hikyaku
       # product). Somewhat more keeps it full when answers come in bursts. Much more only makes requests queue before the acknowledgements
       # of what comes, in a slow uplink, and makes later, more urgent requests wait.
       #
-      # The rate is the highest that was seen in the last rounds. While too little is under way to fill the line, it is what is under way a
-      # round trip, so that what may be under way grows by HEADROOM with each, until the line is full.
+      # The rate is the highest that was seen in the last rounds, see {Flow}. While too little is under way to fill the line, answers that come singly
+      # make it too low, so that what may be under way grows by HEADROOM with each round, until the line is full.
       class Link
         HEADROOM = 1.6
         # The same until the rate stops growing: somewhat more than servers grow what they send.
@@ -24,12 +26,10 @@ module Hikyaku
         MOST_CONNECTIONS = 6
         FEWEST = 2 # requests
         SAMPLES = 12
-        # Shorter stretches say more about the machine than about the line.
-        SHORTEST_SAMPLE = 0.02 # seconds
         WEIGHT = 0.2 # of the newest answer in the mean
         # The steps in which connections are worth their cost when only the round trip is known, seconds.
         LONG_WAY = 0.1
-        private_constant :HEADROOM, :HEADROOM_AT_FIRST, :GROWTH, :STEADY, :FIRST_ANSWER, :INITIAL_BURST, :FEWEST, :SAMPLES, :SHORTEST_SAMPLE, :WEIGHT, :LONG_WAY
+        private_constant :HEADROOM, :HEADROOM_AT_FIRST, :GROWTH, :STEADY, :FIRST_ANSWER, :INITIAL_BURST, :FEWEST, :SAMPLES, :WEIGHT, :LONG_WAY
 
         # @return [Float, nil] seconds of a round trip, at best
         attr_reader :round_trip
@@ -41,8 +41,9 @@ module Hikyaku
         # @param record [Hash, nil] what {#record} gave once
         def initialize(record = nil)
           @answer_bytes = FIRST_ANSWER.to_f
+          @flow = Flow.new
           @rates = []
-          @total = @steady = 0
+          @steady = 0
           recall(record) if record
         end
 
@@ -61,18 +62,12 @@ module Hikyaku
         # @param now [Float] seconds of the monotonic clock
         # @param limited [Boolean] whether more could have been under way, had there been more to ask for
         def received(bytes, now, limited: false)
-          @total += bytes
-          @sample ||= [now, @total]
-          began, before = @sample
-          lasted = now - began
-          return if lasted < [@round_trip || 0, SHORTEST_SAMPLE].max
-          rate = (@total - before) / lasted
+          rate = @flow.received(bytes, now, round_trip: @round_trip || 0.0, first: @rate.nil?) or return
           take(rate) unless limited && @rate && rate < @rate
-          @sample = [now, @total]
         end
 
         # Nothing is under way any more: what comes next says nothing of the rate before its first bytes.
-        def idle = @sample = nil
+        def idle = @flow.idle
 
         # An answer is whole.
         #

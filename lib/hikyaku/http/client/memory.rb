@@ -17,7 +17,13 @@ module Hikyaku
         VERSION = 1
         # Not more often than that: a page or two may be forgotten.
         PAUSE = 5.0 # seconds
-        private_constant :DAY, :MOST_ORIGINS, :MOST_BYTES, :VERSION, :PAUSE
+        # What was written later than now was written by another clock.
+        AHEAD = 60 # seconds
+        MOST_KEY_BYTES = 1_000
+        # How often the file is tried at last when another process holds it, and after how long again; what could not be written is kept for the next time.
+        TRIES = 20
+        BETWEEN = 0.01 # seconds
+        private_constant :DAY, :MOST_ORIGINS, :MOST_BYTES, :VERSION, :PAUSE, :AHEAD, :MOST_KEY_BYTES, :TRIES, :BETWEEN
 
         # @return [String] the file that is used unless another is named: below $XDG_CACHE_HOME, or ~/.cache
         def self.default_path
@@ -41,36 +47,59 @@ module Hikyaku
 
         # @param key [String] see {Route#key}
         # @return [Hash] of JSON's values; empty when nothing is known
-        def read(key) = @lock.synchronize { (@origins ||= load)[key] || {} }
+        def read(key)
+          @lock.synchronize do
+            record = (@origins ||= load)[key]
+            (record && current?(record)) ? record : {}
+          end
+        end
 
         # @param key [String]
         # @param record [Hash]
         # @return [void]
         def write(key, record)
+          return if key.bytesize > MOST_KEY_BYTES
           @lock.synchronize do
             @origins ||= load
-            @changed[key] = @origins[key] = record.merge("at" => @clock.call.round)
-            save if @clock.call - @written_at > PAUSE
+            record = record.merge("at" => @clock.call.round)
+            [@origins, (@changed if @path)].compact.each { |known| put_last(known, key, record) }
+            keep(1) if @path && (@clock.call - @written_at).abs > PAUSE
           end
         end
 
         # Writes what has changed to the disk, beside what other processes have learnt.
         #
         # @return [void]
-        def save = @lock.synchronize { keep unless @path.nil? || @changed.empty? }
+        def save = @lock.synchronize { keep(TRIES) unless @path.nil? || @changed.empty? }
 
         private
 
-        def keep
+        # The newest is the last.
+        def put_last(known, key, record)
+          known.delete(key)
+          known[key] = record
+          known.shift if known.size > MOST_ORIGINS
+        end
+
+        def keep(tries)
           @written_at = @clock.call
           FileUtils.mkdir_p(File.dirname(@path), mode: 0o700)
           File.open("#{@path}.lock", File::RDWR | File::CREAT, 0o600) do |lock|
-            lock.flock(File::LOCK_EX)
+            next unless locked?(lock, tries)
             put(load.merge(@changed))
+            @changed = {}
           end
-          @changed = {}
         rescue SystemCallError
           nil
+        end
+
+        # Whoever drives is not to wait for other processes.
+        def locked?(lock, tries)
+          tries.times do |time|
+            sleep(BETWEEN) if time.positive?
+            return true if lock.flock(File::LOCK_EX | File::LOCK_NB)
+          end
+          false
         end
 
         def put(origins)
@@ -84,10 +113,14 @@ module Hikyaku
           return {} if @path.nil? || !File.file?(@path) || File.size(@path) > MOST_BYTES
           kept = JSON.parse(File.read(@path))
           return {} unless kept.is_a?(Hash) && kept["version"] == VERSION && kept["origins"].is_a?(Hash)
-          limit = @clock.call - DAY
-          kept["origins"].select { |_, record| sound?(record) && record["at"] > limit }
+          kept["origins"].select { |_, record| sound?(record) && current?(record) }.sort_by { |_, record| record["at"] }.last(MOST_ORIGINS).to_h
         rescue SystemCallError, JSON::ParserError, EncodingError
           {}
+        end
+
+        def current?(record)
+          age = @clock.call - record["at"]
+          age < DAY && age > -AHEAD
         end
 
         # Written by this program, as far as one can see: what is read is used as numbers.

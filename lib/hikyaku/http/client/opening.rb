@@ -33,10 +33,10 @@ module Hikyaku
         # @raise [ConnectFailed, TimedOut]
         def step(now)
           dial(now) or return if @phase == :dial
+          tunnel if @phase == :tunnel
+          handshake if @phase == :handshake
+          return @io if @phase == :done
           raise timeout if now > @limit
-          tunnel or return if @phase == :tunnel
-          handshake or return if @phase == :handshake
-          @io
         end
 
         # @return [Array<IO>] that it waits for to become readable
@@ -81,6 +81,8 @@ module Hikyaku
           @io.sync_close = true
           @io.hostname = @route.origin.host unless @route.origin.host.match?(NUMERIC)
           :handshake
+        rescue OpenSSL::SSL::SSLError => error
+          disagree(error)
         end
 
         def handshake
@@ -94,7 +96,12 @@ module Hikyaku
           end
           nil
         rescue OpenSSL::SSL::SSLError, SystemCallError => error
-          raise ConnectFailed, "no agreement about TLS with #{@route.origin}: #{error.message}"
+          disagree(error)
+        end
+
+        def disagree(error)
+          advice = error.message.include?("certificate verify failed") ? "; if you trust it, name the certificate of who vouches for it with ca_file:" : ""
+          raise ConnectFailed, "no agreement about TLS with #{@route.origin}: #{error.message}#{advice}"
         end
 
         def timeout

@@ -35,7 +35,7 @@ module Hikyaku
         # Statuses of servers that could not read a request, or would not wait for it.
         BALKS = [400, 408, 501, 505].freeze
         MOST_INTERIM = 16 # answers that are none, before one that is
-        REMEMBERED = 64 # exchanges, to tell mixed up answers by
+        REMEMBERED = 64 # exchanges that were answered, to tell mixed up answers by
         START_LINE_BYTES = 19 # with the empty line
         FIELD_BYTES = 4 # beside name and value
         WORTH_READING = 65_536 # bytes of an answer that nobody wants any more
@@ -53,8 +53,8 @@ module Hikyaku
           @tags = tags
           @unanswered = []
           @batch = []
-          @answered = @answered_of_batch = @interim = @bytes = 0
-          @response = nil
+          @answered = @answered_of_batch = @batch_size = @interim = @bytes = 0
+          @response = @last_status = nil
           @last = @over = false
         end
 
@@ -63,9 +63,10 @@ module Hikyaku
         def push(exchange)
           if @unanswered.empty?
             @batch.clear
-            @answered_of_batch = 0
+            @answered_of_batch = @batch_size = 0
           end
-          @batch << exchange if @batch.size < REMEMBERED
+          @batch << exchange
+          @batch_size += 1
           @unanswered << exchange
         end
 
@@ -85,7 +86,9 @@ module Hikyaku
         def midway? = @unanswered.any? && @answered_of_batch.positive?
 
         # @return [Integer] how many were asked since the connection was last idle
-        def batch_size = @batch.size
+        attr_reader :batch_size
+        # @return [Integer, nil] of the answer that came last
+        attr_reader :last_status
 
         # @param bytes [String]
         # @yieldparam event [Symbol] :head, :end
@@ -151,7 +154,7 @@ module Hikyaku
           raise Doubtful, "it switches protocols, and nobody asked for that" if response.status == 101
           doubt = Association.doubt(exchange, response, @batch, tags: @tags)
           raise Doubtful, doubt if doubt
-          raise Balked if BALKS.include?(response.status) && exchange.pipelined? && @answered.positive? && @batch.size > 1
+          raise Balked if BALKS.include?(response.status) && exchange.pipelined? && @answered.positive? && @batch_size > 1
           @response = response
           @bytes = response.headers.sum(START_LINE_BYTES) { |name, value| name.bytesize + value.bytesize + FIELD_BYTES }
           exchange.begun_at ||= now
@@ -182,6 +185,8 @@ module Hikyaku
           @interim = 0
           @answered += 1
           @answered_of_batch += 1
+          @last_status = response.status
+          @batch.shift if @answered_of_batch > REMEMBERED
           # RFC 9112, section 9.6: what was asked after it was not looked at, and what comes after it is no answer.
           @last = @over = true unless response.keep_alive?
           exchange.listener.finished(now - exchange.sent_at)

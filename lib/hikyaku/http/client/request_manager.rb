@@ -1,11 +1,12 @@
 # frozen_string_literal: true
 
-require_relative "../address"
 require_relative "../response"
-require_relative "fetch"
+require_relative "caching"
+require_relative "cookies"
+require_relative "exchange"
+require_relative "redirection"
 require_relative "resource_manager"
-require_relative "route"
-require_relative "server_manager"
+require_relative "servers"
 require_relative "stream"
 
 module Hikyaku
@@ -14,16 +15,12 @@ module Hikyaku
       # Takes requests, and finds who answers them: the cache, a resource that is on its way already, or a server. It follows redirects, keeps cookies
       # where there is a jar, and tells the cache what came. All of it while the driver's lock is held.
       class RequestManager
-        # RFC 9110, section 15.4: after these a POST becomes a GET.
-        BECOMES_GET = [301, 302].freeze
-        # What is meant for one origin is not told to another.
-        CONFIDENTIAL = %w[authorization cookie proxy-authorization].freeze
-        OF_A_BODY = %w[content-type content-encoding content-language content-location].freeze
-        MOST_SERVERS = 500
         OUT_OF_REACH = [ConnectFailed, ConnectionLost, TimedOut].freeze
         OUT_OF_ORDER = [500, 502, 503, 504].freeze
         private_constant :OUT_OF_REACH, :OUT_OF_ORDER
-        private_constant :BECOMES_GET, :CONFIDENTIAL, :OF_A_BODY, :MOST_SERVERS
+
+        # @return [Servers]
+        attr_reader :servers
 
         # @param settings [Settings]
         # @param driver [Driver]
@@ -32,9 +29,11 @@ module Hikyaku
         def initialize(settings, driver, memory, clock:)
           @settings = settings
           @driver = driver
-          @memory = memory
           @clock = clock
-          @servers = {}
+          @servers = Servers.new(settings, driver, memory, clock: clock)
+          @caching = Caching.new(settings.cache, clock: clock)
+          @cookies = Cookies.new(settings.cookies)
+          @redirection = Redirection.new(settings.max_redirects)
           @shared = {}
           @resources = {}.compare_by_identity
           @numbers = 0
@@ -43,17 +42,23 @@ module Hikyaku
         # @param request [Request]
         # @param fetch [Fetch]
         # @return [void]
+        # @raise [InvalidURL] there is no way to it: nothing of it is left here
         def submit(request, fetch)
-          request = with_cookies(request)
-          found = find(request)
-          return fetch.complete(found.stored.response) if found&.fresh?
-          return fetch.fail(unsatisfiable(request)) if found&.unsatisfiable?
+          own_cookie = !request["cookie"].nil?
+          request = @cookies.with(request)
+          found = @caching.find(request)
           share = request.shared? && !fetch.is_a?(Stream)
-          resource = share ? (@shared[request.key] ||= ResourceManager.new(request, self, @settings)) : ResourceManager.new(request, self, @settings)
-          is_new = resource.audience.empty?
-          resource.join(fetch)
-          @resources[fetch] = resource
-          start(resource, request, found) if is_new
+          under_way = share ? @shared[request.key] : nil
+          return join(under_way, fetch) if under_way && !found&.fresh?
+          resource = ResourceManager.new(request, self, @settings, own_cookie: own_cookie)
+          join(resource, fetch)
+          @shared[request.key] ||= resource if share
+          find_answer(resource, request, found)
+        rescue RequestFailed => error
+          resource ? failed(resource, error) : fetch.fail(error)
+        rescue
+          leave_all(resource) if resource
+          raise
         end
 
         # @param fetch [Fetch] that nobody wants any more
@@ -67,25 +72,11 @@ module Hikyaku
           @driver.nudge
         end
 
-        # @param origin [Origin]
-        # @return [ServerManager]
-        def server(origin)
-          @servers[origin] ||= begin
-            shed if @servers.size >= MOST_SERVERS
-            ServerManager.new(Route.to(origin, proxy: @settings.proxy), @settings, memory: @memory, wake: @driver.method(:wake), clock: @clock).tap do |server|
-              @driver.servers << server
-            end
-          end
-        end
-
-        # @return [Array<ServerManager>]
-        def servers = @servers.values
-
         # Ends all that is under way.
         #
         # @return [void]
         def close
-          @servers.each_value do |server|
+          @servers.to_a.each do |server|
             server.give_up.each { |exchange| exchange.listener.failed(Canceled.new("the client was closed", url: exchange.request.address.url)) }
             server.close
           end
@@ -94,28 +85,27 @@ module Hikyaku
 
         # What a resource tells.
 
+        # What goes wrong here is of this request alone: whoever drives may be waiting for another.
+        #
         # @api private
         def answered(resource, status:, headers:, body:, seconds:)
-          keep_cookies(resource.request, headers)
-          return revalidated(resource, headers, seconds) if status == 304 && resource.stored
-          return fall_back(resource) if resource.fallback && !resource.given? && OUT_OF_ORDER.include?(status)
-          keep(resource, status, headers, body)
-          return redirect(resource, status, headers) if resource.elsewhere?
-          settle(resource, Response.new(status: status, headers: headers, body: body.freeze, url: resource.request.address.url, seconds: seconds))
+          take(resource, status, headers, body, seconds)
+        rescue RequestFailed => error
+          failed(resource, error)
+        rescue => error
+          failed(resource, failure(resource, error))
         end
 
         # @api private
         def failed(resource, error)
           return fall_back(resource) if resource.fallback && !resource.given? && OUT_OF_REACH.any? { |kind| error.is_a?(kind) }
-          forget(resource)
-          resource.audience.each { |fetch| @resources.delete(fetch) }
-          resource.audience.each { |fetch| fetch.fail(error) }
+          leave_all(resource).each { |fetch| fetch.fail(error) }
         end
 
         # @api private
         def connection_of(resource)
           exchange = resource.exchange or return
-          server(resource.request.address.origin).connections.find { |connection| connection.unanswered.first.equal?(exchange) }
+          @servers[resource.request.address.origin].connections.find { |connection| connection.unanswered.first.equal?(exchange) }
         end
 
         # @api private
@@ -126,9 +116,22 @@ module Hikyaku
 
         private
 
-        def find(request)
-          return unless @settings.cache && request.safe? && request.body.nil?
-          @settings.cache.find(method: request.method, url: request.address.url, headers: request.headers, now: @clock.call)
+        def join(resource, fetch)
+          resource.join(fetch)
+          @resources[fetch] = resource
+        end
+
+        # In the cache, or from the server.
+        def find_answer(resource, request, found)
+          return give(resource, found.stored.response) if found&.fresh?
+          return failed(resource, unsatisfiable(request)) if found&.unsatisfiable?
+          start(resource, request, found)
+        end
+
+        # What was kept may lead elsewhere as well.
+        def give(resource, response)
+          return settle(resource, response) unless @settings.max_redirects.positive? && Redirection.elsewhere?(response.status, response.headers)
+          redirect(resource, response.status, response.headers)
         end
 
         def start(resource, request, found)
@@ -139,14 +142,24 @@ module Hikyaku
             asked = request.redirected(request.address, headers: request.headers + found.validators)
           end
           resource.exchange = Exchange.new(asked || request, resource, number: @numbers += 1)
-          server(request.address.origin).enqueue(resource.exchange)
+          @servers[request.address.origin].enqueue(resource.exchange)
+        end
+
+        def take(resource, status, headers, body, seconds)
+          @cookies.keep(resource.request, headers)
+          return revalidated(resource, headers, seconds) if status == 304 && resource.stored
+          return fall_back(resource) if resource.fallback && !resource.given? && OUT_OF_ORDER.include?(status)
+          @caching.keep(resource, status, headers, body)
+          return redirect(resource, status, headers) if resource.elsewhere?
+          settle(resource, Response.new(status: status, headers: headers, body: body.freeze, url: resource.request.address.url, seconds: seconds,
+            http_version: resource.http_version))
         end
 
         def revalidated(resource, headers, seconds)
-          stored = @settings.cache.validated(resource.stored, headers: headers, requested_at: resource.requested_at, received_at: @clock.call)
+          stored = @caching.validated(resource, headers)
           return ask_plainly(resource) unless stored
           response = stored.response
-          settle(resource, Response.new(status: response.status, headers: response.headers, body: response.body, url: resource.request.address.url, seconds: seconds,
+          give(resource, Response.new(status: response.status, headers: response.headers, body: response.body, url: resource.request.address.url, seconds: seconds,
             from: :validated))
         end
 
@@ -154,7 +167,7 @@ module Hikyaku
         def fall_back(resource)
           response = resource.fallback.response
           resource.fallback = nil
-          settle(resource, response)
+          give(resource, response)
         end
 
         # Of several that the server was asked about, it did not say which it means.
@@ -164,75 +177,32 @@ module Hikyaku
           start(resource, resource.request, nil)
         end
 
-        def keep(resource, status, headers, body)
-          cache = @settings.cache or return
+        def redirect(resource, status, headers)
           request = resource.request
-          url = request.address.url
-          return cache.invalidate(method: request.method, url: url, status: status, headers: headers) unless request.safe?
-          return if !resource.whole? || !request.body.nil?
-          cache.store(method: request.method, url: url, request_headers: request.headers, status: status, headers: headers, body: body,
-            requested_at: resource.requested_at, received_at: @clock.call)
+          following = @redirection.follow(request, status, headers.assoc("location").last, before: resource.redirects, own_cookie: resource.own_cookie?)
+          own_cookie = !following["cookie"].nil?
+          following = @cookies.with(following)
+          resource.move(following, own_cookie: own_cookie)
+          find_answer(resource, following, @caching.find(following))
         end
 
         def settle(resource, response)
+          leave_all(resource).each { |fetch| fetch.complete(response) }
+        end
+
+        # @return [Array<Fetch>] all who wanted it
+        def leave_all(resource)
           forget(resource)
-          resource.audience.each do |fetch|
-            @resources.delete(fetch)
-            fetch.complete(response)
-          end
+          resource.audience.each { |fetch| @resources.delete(fetch) }
         end
 
         def forget(resource)
           @shared.delete(resource.key) if @shared[resource.key].equal?(resource)
         end
 
-        def redirect(resource, status, headers)
-          request = resource.request
-          address = Address.parse(headers.assoc("location").last.dup.force_encoding(Encoding::UTF_8), base: request.address)
-          refuse(request, "more than #{@settings.max_redirects} redirects") if resource.redirects >= @settings.max_redirects
-          refuse(request, "a redirect from https to #{address.url}, where everybody reads along") if request.address.origin.tls? && !address.origin.tls?
-          following = with_cookies(followed(request, status, address))
-          resource.move(following)
-          found = find(following)
-          return settle(resource, found.stored.response) if found&.fresh?
-          start(resource, following, found)
-        rescue InvalidURL => error
-          failed(resource, BadRedirect.new("#{request.address.url} redirects to what is no URL: #{error.message}", url: request.address.url))
-        rescue BadRedirect => error
-          failed(resource, error)
-        end
-
-        def refuse(request, why) = raise(BadRedirect.new("#{request.address.url} leads to #{why}", url: request.address.url))
-
-        def followed(request, status, address)
-          headers = request.headers.reject { |name, _| name == "host" || name == "cookie" }
-          headers = headers.reject { |field| CONFIDENTIAL.include?(field.first) } unless address.origin == request.address.origin
-          if (status == 303 && request.method != "HEAD") || (BECOMES_GET.include?(status) && request.method == "POST")
-            return request.redirected(address, method: "GET", headers: headers.reject { |field| OF_A_BODY.include?(field.first) })
-          end
-          refuse(request, "a redirect with a body that was read already") if request.once?
-          request.redirected(address, headers: headers, body: request.body)
-        end
-
-        def with_cookies(request)
-          jar = @settings.cookies or return request
-          cookies = jar.cookies(URI(request.address.url))
-          return request if cookies.empty? || request["cookie"]
-          request.redirected(request.address, headers: [*request.headers, ["cookie", cookies.map(&:cookie_value).join("; ")]], body: request.body)
-        end
-
-        def keep_cookies(request, headers)
-          jar = @settings.cookies or return
-          headers.each { |name, value| jar.parse(value, URI(request.address.url)) if name == "set-cookie" }
-        end
-
-        # The one that was idle for longest.
-        def shed
-          origin, server = @servers.find { |_, one| one.idle? }
-          return unless server
-          server.close
-          @servers.delete(origin)
-          @driver.servers.delete(server)
+        def failure(resource, error)
+          url = resource.request.address.url
+          RequestFailed.caused("what came for #{url} could not be used: #{error.message} (#{error.class})", url: url)
         end
 
         def unsatisfiable(request)

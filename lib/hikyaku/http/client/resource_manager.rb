@@ -2,7 +2,7 @@
 
 require_relative "../content_coding"
 require_relative "../response"
-require_relative "exchange"
+require_relative "redirection"
 
 module Hikyaku
   module HTTP
@@ -10,10 +10,10 @@ module Hikyaku
       # One resource that is being fetched, and all who want it: two who ask for the same share one fetch. It takes the answer, undoes its codings, and
       # says what follows from it: a redirect, a body that the cache has, a response.
       class ResourceManager
-        REDIRECTS = [301, 302, 303, 307, 308].freeze
         OF_THE_CODING = %w[content-encoding content-length].freeze
         MOST_COPIED = 1_048_576 # bytes of a stream that the cache is given
-        private_constant :REDIRECTS, :OF_THE_CODING, :MOST_COPIED
+        PART = 206
+        private_constant :PART, :OF_THE_CODING, :MOST_COPIED
 
         # @return [Request] what is asked for now: after redirects another than at first
         attr_reader :request
@@ -31,21 +31,28 @@ module Hikyaku
         attr_accessor :exchange
         # @return [Float] seconds of the wall clock, when it was asked for
         attr_accessor :requested_at
+        # @return [String, nil] see {Response#http_version}
+        attr_reader :http_version
 
         # @param request [Request]
         # @param manager [RequestManager]
         # @param settings [Settings]
-        def initialize(request, manager, settings)
+        # @param own_cookie [Boolean] whether the caller gave the request its cookies, and not a jar
+        def initialize(request, manager, settings, own_cookie: false)
           @request = request
           @key = request.key
           @manager = manager
           @settings = settings
+          @own_cookie = own_cookie
           @audience = []
           @redirects = 0
           @given = @copied = false
           @stored = @fallback = @exchange = nil
           clear
         end
+
+        # @return [Boolean] whether the caller gave the request its cookies, and not a jar
+        def own_cookie? = @own_cookie
 
         # @return [Boolean] whether a stream has got something of it
         def given? = @given
@@ -63,9 +70,11 @@ module Hikyaku
         end
 
         # @param request [Request] where a redirect leads to
+        # @param own_cookie [Boolean] see {#initialize}
         # @return [void]
-        def move(request)
+        def move(request, own_cookie:)
           @request = request
+          @own_cookie = own_cookie
           @redirects += 1
           @stored = @fallback = nil
           clear
@@ -77,6 +86,7 @@ module Hikyaku
         # @return [void]
         def answered(response)
           @status = response.status
+          @http_version = "1.#{response.minor}"
           @headers = response.headers.map { |name, value| [name.downcase, value] }.freeze
           @decoder = decoder(response)
           give_head if stream && !elsewhere? && !kept?
@@ -118,7 +128,7 @@ module Hikyaku
         end
 
         # @return [Boolean] whether what came leads elsewhere
-        def elsewhere? = @settings.max_redirects.positive? && REDIRECTS.include?(@status) && @headers.assoc("location")
+        def elsewhere? = @settings.max_redirects.positive? && Redirection.elsewhere?(@status, @headers)
 
         # @return [Boolean] whether the answer is what the cache has, or may be
         def kept? = (@status == 304 && !@stored.nil?) || (@status >= 500 && !@fallback.nil?)
@@ -141,8 +151,9 @@ module Hikyaku
           @status = @headers = @decoder = @error = nil
         end
 
+        # A part of what is encoded cannot be decoded: RFC 9110, section 14.2.
         def decoder(response)
-          return if @settings.codings.nil? || @request["accept-encoding"] || @request.method == "HEAD" || response.framing == :none
+          return if response.status == PART || @settings.codings.nil? || @request["accept-encoding"] || @request.method == "HEAD" || response.framing == :none
           codings = response.values("content-encoding").flat_map { |value| value.split(",") }
           ContentCoding.decoder(codings, max_bytes: stream ? nil : @settings.max_body_bytes)
         end
@@ -159,7 +170,7 @@ module Hikyaku
         def give_head
           @given = @copied = true
           headers = @decoder ? @headers.reject { |field| OF_THE_CODING.include?(field.first) } : @headers
-          stream.begin(Response.new(status: @status, headers: headers, body: "", url: url), self)
+          stream.begin(Response.new(status: @status, headers: headers, body: "", url: url, http_version: @http_version), self)
         end
 
         def came_last

@@ -17,8 +17,17 @@ module Hikyaku
           # @return [Route]
           # @raise [InvalidURL]
           def to(origin, proxy: ENVIRONMENT)
-            found = (proxy == ENVIRONMENT) ? URI.parse(origin.to_s).find_proxy&.to_s : proxy
+            found = (proxy == ENVIRONMENT) ? of_environment(origin) : proxy
             new(origin, found && Address.parse(found))
+          end
+
+          private
+
+          # What stands in the variables may be secret.
+          def of_environment(origin)
+            URI.parse(origin.to_s).find_proxy&.to_s
+          rescue URI::Error
+            raise InvalidURL, "whether there is a proxy for #{origin} cannot be told from its name and the variables http_proxy, https_proxy and no_proxy: give proxy:"
           end
         end
 
@@ -32,6 +41,7 @@ module Hikyaku
           raise InvalidURL, "the proxy #{proxy.url.inspect} is one of TLS, which is not supported: http://HOST:PORT is" if proxy&.origin&.tls?
           @origin = origin
           @proxy = proxy
+          @credentials = basic(proxy&.user_information)
           freeze
         end
 
@@ -48,10 +58,7 @@ module Hikyaku
         def absolute_form? = !@proxy.nil? && !@origin.tls?
 
         # @return [String, nil] the value of Proxy-Authorization
-        def credentials
-          user, password = @proxy&.user_information
-          user && "Basic #{["#{decoded(user)}:#{decoded(password)}"].pack("m0")}"
-        end
+        attr_reader :credentials
 
         # @return [String] for the memory: who is asked, and by which way
         def key = @proxy ? "#{@origin} by #{@proxy.origin}" : @origin.to_s
@@ -66,7 +73,16 @@ module Hikyaku
 
         def near = @proxy&.origin || @origin
 
-        def decoded(text) = URI.decode_uri_component(text)
+        def basic(user_information)
+          user, password = user_information
+          user && -"Basic #{["#{decoded(user)}:#{decoded(password)}"].pack("m0")}"
+        end
+
+        def decoded(text)
+          URI.decode_uri_component(text)
+        rescue ArgumentError
+          raise InvalidURL, "the user or password in the URL of the proxy #{@proxy.origin} is not percent-encoded as it should be"
+        end
       end
     end
   end

@@ -2,6 +2,7 @@
 
 require "openssl"
 require_relative "../content_coding"
+require_relative "../parser"
 require_relative "../request"
 require_relative "../../version"
 require_relative "timeouts"
@@ -48,14 +49,15 @@ module Hikyaku
         def initialize(timeouts: {}, max_connections: 6, pipelining: true, keep_idle: 30, max_redirects: 10, max_body_bytes: 67_108_864, user_agent: "hikyaku/#{VERSION}", decode: true,
           cache: nil, cookies: nil, proxy: :environment, destinations: nil, ca_file: nil, verify: true, headers: {}, limits: {})
           timeouts = timeouts.dup
-          @total = checked(:total, timeouts.delete(:total), 0.001..) if timeouts[:total]
+          total = timeouts.delete(:total)
+          @total = total && checked(:total, total, 0.001..)
           @timeouts = Timeouts.new(**timeouts)
           @max_connections = checked(:max_connections, max_connections, 1..64)
           @pipelining = pipelining
           @keep_idle = checked(:keep_idle, keep_idle, 0..)
           @max_redirects = checked(:max_redirects, max_redirects, 0..50)
           @max_body_bytes = checked(:max_body_bytes, max_body_bytes, 0..)
-          @user_agent = user_agent
+          @user_agent = user_agent && Request.new("GET", "http://localhost/", headers: {"user-agent" => user_agent})["user-agent"]
           @codings = ContentCoding.accepted if decode
           @cache = cache
           @cookies = cookies
@@ -63,6 +65,7 @@ module Hikyaku
           @destinations = destinations
           @tls_context = context(ca_file, verify)
           @headers = Request.new("GET", "http://localhost/", headers: headers).headers
+          Parser.new(:response, **limits)
           @limits = limits
           freeze
         end

@@ -37,6 +37,12 @@ module Hikyaku
 
         # Waits for the head.
         #
+        # @return [String] see {Response#http_version}
+        # @raise [RequestFailed]
+        def http_version = head.http_version
+
+        # Waits for the head.
+        #
         # @return [Boolean]
         # @raise [RequestFailed]
         def ok? = head.ok?

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "verdict/limit"
 require_relative "verdict/suspects"
 
 module Hikyaku
@@ -42,10 +43,11 @@ module Hikyaku
           bound: "it authenticates connections, not requests"
         }.freeze
         ASKS_WHO = [401, 407].freeze
-        private_constant :ASKS_WHO, :PENALTIES, :BEST, :PROBED, :HALF_LIFE, :BAN, :WORDS
+        MOST_CHARGED = 64 # mishaps of a kind that may be taken back
+        private_constant :MOST_CHARGED, :ASKS_WHO, :PENALTIES, :BEST, :PROBED, :HALF_LIFE, :BAN, :WORDS
 
-        # @return [Integer, nil] how many answers the server gives on a connection, where it told or was seen to
-        attr_reader :most_per_connection
+        # @return [Limit]
+        attr_reader :limit
 
         # @param record [Hash, nil] what {#record} gave once
         # @param now [Float] seconds of the wall clock
@@ -53,9 +55,14 @@ module Hikyaku
           @state = :unknown
           @score = 0.0
           @since = @scored_at = now
-          @why = @closed_after = nil
+          @why = nil
+          @limit = Limit.new
+          @charged = Hash.new { |all, what| all[what] = [] }
           recall(record) if record
         end
+
+        # @return [Integer, nil] how many answers the server gives on a connection, where it told or was seen to
+        def most_per_connection = @limit.most
 
         # @return [Symbol] :unknown, :eligible, :pipe or :serial
         def state(now)
@@ -73,7 +80,7 @@ module Hikyaku
         def met(response, now)
           ban = objection(response)
           return ban!(ban, now) if ban
-          learn_limit(response)
+          @limit.met(response)
           @state = :eligible if @state == :unknown && response.keep_alive? && !ASKS_WHO.include?(response.status)
         end
 
@@ -101,17 +108,19 @@ module Hikyaku
           return if @state == :serial
           decay(now)
           @score -= PENALTIES.fetch(what)
+          charge(what)
           move(:serial, what, now) if @score.negative?
         end
 
-        # What looked like a mishap was none.
+        # What looked like a mishap was none: what is left of its cost is given back, if it cost anything.
         #
         # @param what [Symbol] as it was told to {#failed}
         # @return [void]
         def forgive(what, now)
           return unless @score.finite?
-          @score = [@score + PENALTIES.fetch(what), BEST].min
-          @most_per_connection = nil if @most_per_connection == 1
+          @limit.forgive
+          cost = @charged[what].pop or return
+          @score = [@score + cost, BEST].min
           move((@score >= PROBED) ? :pipe : :eligible, nil, now) if @state == :serial && @why == what
         end
 
@@ -121,6 +130,7 @@ module Hikyaku
         # @return [void]
         def ban!(what, now)
           @score = -Float::INFINITY
+          @charged.clear
           move(:serial, what, now)
         end
 
@@ -129,10 +139,7 @@ module Hikyaku
         # @param count [Integer]
         # @param told [Boolean] whether it said so; else it has to happen twice
         # @return [void]
-        def closed_after(count, told: true)
-          @most_per_connection = count if count.positive? && (told || count == @closed_after)
-          @closed_after = count
-        end
+        def closed_after(count, told: true) = @limit.closed_after(count, told: told)
 
         # @return [String] a sentence
         def explanation(now)
@@ -147,7 +154,7 @@ module Hikyaku
         # @return [Hash] of JSON's values
         def record
           {"state" => @state.to_s, "score" => @score.finite? ? @score.round(2) : nil, "why" => @why&.to_s, "since" => @since.round, "scored_at" => @scored_at.round,
-           "most" => @most_per_connection}.compact
+           **@limit.record}.compact
         end
 
         private
@@ -160,7 +167,12 @@ module Hikyaku
           @score = score_of(record, state)
           @since = [Float(record["since"]), @since].min
           @scored_at = [Float(record["scored_at"]), @scored_at].min
-          @most_per_connection = Integer(record["most"]).clamp(1, 1_000_000) if record["most"]
+          @limit = Limit.new(record)
+        end
+
+        def charge(what)
+          @charged[what] << PENALTIES.fetch(what).to_f
+          @charged[what].shift if @charged[what].size > MOST_CHARGED
         end
 
         def score_of(record, state)
@@ -173,11 +185,6 @@ module Hikyaku
           return :old if response.minor == 0 || Suspects.old_proxy?(response)
           return :bound if response.values("www-authenticate").any? { |value| value.match?(/\A\s*(?:ntlm|negotiate)\b/i) }
           Suspects.name(response)
-        end
-
-        def learn_limit(response)
-          limit = response["keep-alive"].to_s[/\bmax\s*=\s*(\d{1,6})/i, 1]
-          @most_per_connection = [limit.to_i + 1, 2].max if limit && @most_per_connection.nil?
         end
 
         def move(state, why, now)
@@ -193,12 +200,17 @@ module Hikyaku
           over = @score.finite? ? @score > -1 : now - @since >= BAN
           return unless over
           @score = 0.0
+          @charged.clear
           move(:unknown, nil, now)
         end
 
         def decay(now)
           return unless @score.finite?
-          @score *= 0.5**((now - @scored_at) / HALF_LIFE) if now > @scored_at
+          if now > @scored_at
+            left = 0.5**((now - @scored_at) / HALF_LIFE)
+            @score *= left
+            @charged.each_value { |costs| costs.map! { |cost| cost * left } }
+          end
           @scored_at = now
         end
 

@@ -17,7 +17,8 @@ module Hikyaku
       class Conversation
         # The browser has gone: nobody is there to be told.
         QUIET = [Wire::Gone, Errno::EPIPE, Errno::ECONNRESET].freeze
-        private_constant :QUIET
+        EVENTS = %r{\btext/event-stream\b}i
+        private_constant :QUIET, :EVENTS
 
         # @param socket [Socket]
         # @param proxy [Proxy]
@@ -47,14 +48,19 @@ module Hikyaku
           return unknown(request) unless known?(request)
           return connect(request) if request.method == "CONNECT"
           return own(request) if own?(request)
-          upstream = Forwarding.request(request)
+          upstream = Forwarding.request(request, via: @proxy.pseudonym)
           return traced(upstream) if upstream.is_a?(Forwarding::Answer)
           @proxy.destination.check_name(upstream.authority.host, upstream.authority.port)
-          (request.method == "GET") ? get(request, upstream) : pass(request, upstream)
+          plain_get?(request, upstream) ? get(request, upstream) : pass(request, upstream)
         rescue Forwarding::Refused => error
           say(error.status, error.message, request) && drained?(request)
         rescue Destination::Refused => error
           say(403, error.message, request) && drained?(request)
+        end
+
+        # No URL has bytes beyond ASCII; who sends them all the same has them passed on as they are. And behind a stream of events nothing else should wait.
+        def plain_get?(request, upstream)
+          upstream.method == "GET" && upstream.target.ascii_only? && request.values("accept").none? { |value| value.match?(EVENTS) }
         end
 
         def known?(request)
@@ -121,8 +127,8 @@ module Hikyaku
         rescue RequestFailed => error
           say(status_of(error), error.message, request)
           false # its body was not read
-        rescue Passage::Failed, Forwarding::Refused => error
-          raise Wire::Gone if passage&.begun?
+        rescue Passage::Failed, Forwarding::Refused, Parser::Malformed => error
+          raise Wire::Gone if passage&.begun? # in the middle of one answer no other can be given
           say(error.status, error.message, request)
           false
         ensure
@@ -132,6 +138,8 @@ module Hikyaku
         def get(request, upstream)
           read_body # which has no bytes
           Getting.new(@proxy, @wire, request, upstream, @user).run
+        rescue InvalidURL => error
+          say(400, error.message, request)
         rescue RequestFailed => error
           say(status_of(error), error.message, request)
         end

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "ipaddr"
+require "socket"
 require_relative "destination/address_kinds"
 require_relative "destination/allowance"
 require_relative "destination/bad_ports"
@@ -36,17 +36,21 @@ module Hikyaku
         # Names of such services: they are refused before anybody resolves them, whatever they resolve to.
         METADATA_NAMES = %w[metadata.google.internal metadata.goog].freeze
         MOST_SHOWN = 100
+        # They change while the proxy runs.
+        MACHINE = -> { Socket.ip_address_list.map(&:ip_address) }
         # For these nothing can be allowed.
         FINAL = %i[own unresolved malformed no_port].freeze
-        private_constant :PORTS, :LOCALHOST, :METADATA_NAMES, :MOST_SHOWN, :FINAL
+        private_constant :PORTS, :LOCALHOST, :METADATA_NAMES, :MOST_SHOWN, :MACHINE, :FINAL
 
         # @param allow [Array<String>]
         # @param own [Array<Array(String, Integer)>] addresses and ports at which the proxy listens; one that means all addresses of the
-        #   machine stands for those of the loopback, to which the caller adds the others
+        #   machine stands for all that it has when it is asked
+        # @param machine [#call] gives the addresses of the machine
         # @raise [ConfigError] something in `allow` is neither a range, nor an address, nor a name
-        def initialize(allow: [], own: [])
+        def initialize(allow: [], own: [], machine: MACHINE)
           @allowances = allow.map { |text| Allowance.parse(text) }.freeze
-          @own = own.map { |address, port| [IPAddr.new(address), port].freeze }.freeze
+          @own = own.flat_map { |address, port| AddressKinds.faces(address).map { |face| [face, port].freeze } }.freeze
+          @machine = machine
           freeze
         end
 
@@ -105,13 +109,16 @@ module Hikyaku
           nil
         end
 
-        # To ask at no address in particular is to ask at the loopback.
+        # To ask at no address in particular is to ask at the loopback. Who listens at none in particular is asked at each that the machine has.
         def own?(face, port)
           @own.any? do |address, own_port|
             next false unless own_port == port
-            address == face || (local?(address) && AddressKinds.of(face) == :unspecified) || (AddressKinds.of(address) == :unspecified && local?(face))
+            next local?(face) || machine?(face) if AddressKinds.of(address) == :unspecified
+            address == face || (local?(address) && AddressKinds.of(face) == :unspecified)
           end
         end
+
+        def machine?(face) = @machine.call.any? { |address| AddressKinds.faces(address)&.include?(face) }
 
         def local?(address) = %i[loopback unspecified].include?(AddressKinds.of(address))
 

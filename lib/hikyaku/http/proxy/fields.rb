@@ -8,14 +8,14 @@ module Hikyaku
       # What a server answers depends on the fields that its `Vary` names, and on no others (RFC 9110, section 12.5.5): so says the protocol. The first
       # request for each kind of resource carries everything that the browser said. From then on, for a day:
       #
-      # - always: Authorization, Cookie, Range, conditions, Cache-Control and Pragma;
+      # - always: Authorization, Cookie, Range, conditions, Cache-Control, Pragma and Via;
       # - what Vary named in any answer of that kind; after `Vary: *` everything;
       # - Accept-Encoding for what can be compressed;
       # - not: Accept, Accept-Language, User-Agent, Referer and whatever else the browser adds.
       #
       # A server that refuses such a request (a status from 400) gets everything again at once, and from then on.
       class Fields
-        ALWAYS = %w[authorization cookie range if-none-match if-modified-since if-match if-unmodified-since if-range cache-control pragma].freeze
+        ALWAYS = %w[authorization cookie range if-none-match if-modified-since if-match if-unmodified-since if-range cache-control pragma via].freeze
         # Images are compressed already.
         COMPRESSIBLE = %i[document style script other].freeze
         MOST_NAMES = 20

@@ -32,15 +32,15 @@ module Hikyaku
 
         class << self
           # @param request [Parser::Request] with an absolute http URL as its target
-          # @param via [String, nil] the name that the proxy gives itself in the field Via, by which it knows requests that come back to it:
-          #   one of its own for each proxy that another may stand behind; nil: no such field (nginx, for one, does not
-          #   compress for those who send it)
+          # @param via [String, #for, nil] the name that the proxy gives itself in the field Via, by which it knows requests that come back to it,
+          #   or what gives it for an {Authority}; nil: no such field
           # @return [Upstream, Answer] what is asked for upstream; or what is answered right away: a request that may not be forwarded any further
           # @raise [Refused] it is not passed on
           def request(request, via: VIA)
             authority = authority_of(request)
             refuse(400, "a #{request.method} request with a body is not passed on: servers do not agree whether it has one") if body_forbidden?(request)
             refuse(417, "what the field Expect asks for is not known here") unless expectations(request).all? { |each| each.casecmp?("100-continue") }
+            via = via.for(authority) if via.respond_to?(:for)
             refuse(508, "the request has passed this proxy before") if via && Fields.received_by?(request.headers, via)
             hops = hops_of(request)
             return Answer.new(request) if hops == 0
@@ -57,7 +57,7 @@ module Hikyaku
 
           # @param response [Parser::Response] a final one
           # @param request [Parser::Request] which it answers
-          # @param via [String, nil] as above
+          # @param via [String, nil] see {Upstream#via}
           # @param close [Boolean] whether the connection to the browser is closed afterwards in any case
           # @return [Downstream]
           # @raise [Refused] it is not passed on
@@ -70,7 +70,7 @@ module Hikyaku
 
           # @param response [Parser::Response] an interim one
           # @param request [Parser::Request] which it answers
-          # @param via [String, nil] as above
+          # @param via [String, nil] see {Upstream#via}
           # @return [String, nil] what the browser is sent; nil: nothing, as it does not know such, or does not wait for 100 (Continue)
           def interim(response, request, via: VIA)
             raise ArgumentError, "a final response is passed on by response()" unless response.interim?

@@ -27,8 +27,9 @@ module Hikyaku
           @proxy = proxy
           @wire = wire
           @request = request
-          @address = Address.parse(upstream.url.dup.force_encoding(Encoding::UTF_8).scrub("%EF%BF%BD"))
-          @headers = upstream.headers.filter_map { |name, value| [name.downcase, value] unless %w[Host Via].include?(name) }
+          @via = upstream.via
+          @address = Address.exact(upstream.authority.to_s, upstream.target)
+          @headers = upstream.headers.filter_map { |name, value| [name.downcase, value] unless name == "Host" }
           @credentials = proxy.clients.credentials(user, @headers)
           @client = proxy.clients.for(@credentials)
           @kind = Kind.of(@address, @headers)
@@ -53,8 +54,8 @@ module Hikyaku
           return unless ahead.suits?(@headers, outcome)
           ahead.note.finish(outcome.status, outcome.body.bytesize, now)
           learn(outcome) unless ahead.slim
-          return send_whole(304, outcome.headers, "") if unchanged?(outcome)
-          send_whole(outcome.status, outcome.headers, outcome.body)
+          return send_whole(304, outcome, "") if unchanged?(outcome)
+          send_whole(outcome.status, outcome, outcome.body)
         end
 
         def refused_ahead(ahead)
@@ -71,10 +72,15 @@ module Hikyaku
 
         def weak(tag) = tag.delete_prefix("W/")
 
-        def send_whole(status, headers, body)
-          reply = Reply.new(status, headers.reject { |field| field.first == "content-length" }, @request, length: (status == 304) ? nil : body.bytesize)
+        def send_whole(status, outcome, body)
+          reply = reply(status, outcome, (status == 304) ? nil : body.bytesize)
           @wire.write(reply.head + body)
           !reply.close?
+        end
+
+        def reply(status, answer, length)
+          via = @via ? [["Via", "#{answer.http_version} #{@via}"]] : []
+          Reply.new(status, answer.headers.reject { |field| field.first == "content-length" }, @request, length: length, own: via)
         end
 
         def ask
@@ -101,8 +107,7 @@ module Hikyaku
 
         # Once the head is written nothing can be said but by breaking off.
         def pass(stream, note)
-          length = stream["content-length"]
-          reply = Reply.new(stream.status, stream.headers.reject { |field| field.first == "content-length" }, @request, length: length&.to_i)
+          reply = reply(stream.status, stream, stream["content-length"]&.to_i)
           scan = scan_of(stream)
           @wire.write(reply.head)
           @begun = true
@@ -126,7 +131,7 @@ module Hikyaku
         def scan_of(stream)
           return unless @proxy.ahead? && @kind == :document && stream.status == 200 && stream["content-type"].to_s.match?(HTML)
           return if stream["set-cookie"] # then the browser will say another thing than we know of
-          scanner = Scanner.new(base: @address.url, charset: stream["content-type"][CHARSET, 1])
+          scanner = Scanner.new(base: @address.url, charset: stream["content-type"][CHARSET, 1], policies: policies_of(stream))
           decoder = decoder_of(stream)
           seen = 0
           ->(piece) do
@@ -139,6 +144,12 @@ module Hikyaku
           end
         rescue ContentCoding::Unsupported
           nil
+        end
+
+        # What an Integrity-Policy asks of scripts and style sheets is not read: none is sure to be loaded.
+        def policies_of(stream)
+          policies = stream.headers.filter_map { |name, value| value if name == "content-security-policy" }
+          stream["integrity-policy"] ? [*policies, "script-src 'none'; style-src 'none'"] : policies
         end
 
         def decoder_of(stream)

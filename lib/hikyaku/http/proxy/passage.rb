@@ -50,7 +50,7 @@ module Hikyaku
           @parser = Parser.new(:response)
           @parser.request_method = request.method
           @left = upstream.head(close: true)
-          @asked_all = @begun = @over = false
+          @asked_all = @unwanted = @begun = @over = false
           @bytes = 0
         end
 
@@ -70,7 +70,7 @@ module Hikyaku
 
         # The browser's body is its request's: malformed, it is the request that is refused.
         def take_body
-          until @asked_all || @left.bytesize > MOST_AHEAD
+          while takes?
             case (part = @wire.body)
             when :wait then return
             when :end
@@ -81,7 +81,9 @@ module Hikyaku
           end
         end
 
-        # A server that has answered may not want the rest.
+        def takes? = !@asked_all && !@unwanted && @left.bytesize <= MOST_AHEAD
+
+        # A server that has answered may not want the rest, which is not read, either: the browser's connection ends with the answer.
         def send_on
           until @left.empty?
             count = @server.write_nonblock(@left, exception: false)
@@ -90,12 +92,11 @@ module Hikyaku
           end
         rescue SystemCallError, IOError
           @left = +""
-          @asked_all = true
+          @unwanted = true
         end
 
         def wait
-          reading = [@server, *((@asked_all || @left.bytesize > MOST_AHEAD) ? [] : [@wire.socket])]
-          return if IO.select(reading, @left.empty? ? nil : [@server], nil, @timeout)
+          return if IO.select(takes? ? [@server, @wire.socket] : [@server], @left.empty? ? nil : [@server], nil, @timeout)
           raise Failed.new(504, "#{@upstream.authority} was silent for #{@timeout} s")
         end
 
@@ -127,13 +128,13 @@ module Hikyaku
         end
 
         def interim(response)
-          bytes = Forwarding.interim(response, @request)
+          bytes = Forwarding.interim(response, @request, via: @upstream.via)
           @wire.write(bytes) if bytes
         end
 
         def begin_answer(response)
           @status = response.status
-          @downstream = Forwarding.response(response, @request, close: !@asked_all)
+          @downstream = Forwarding.response(response, @request, via: @upstream.via, close: !@asked_all)
           @begun = true
           @wire.write(@downstream.head)
         end

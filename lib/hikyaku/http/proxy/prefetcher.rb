@@ -108,9 +108,11 @@ module Hikyaku
         ACCEPT = {
           image: "image/avif,image/webp,image/apng,image/svg+xml,image/*,*/*;q=0.8", style: "text/css,*/*;q=0.1"
         }.freeze
-        private_constant :ACCEPT
+        # RFC 9110, section 7.6.3, asks for Via in what is forwarded. Nobody has sent this: it is the proxy's own request, and shorter so.
+        NOT_AHEAD = %w[accept via].freeze
+        private_constant :ACCEPT, :NOT_AHEAD
 
-        def with_accept(headers, kind) = headers.reject { |field| field.first == "accept" } + [["accept", ACCEPT.fetch(kind, "*/*")]]
+        def with_accept(headers, kind) = headers.reject { |field| NOT_AHEAD.include?(field.first) } + [["accept", ACCEPT.fetch(kind, "*/*")]]
 
         # Oldest first, those that nobody came for.
         def drop_old(now)

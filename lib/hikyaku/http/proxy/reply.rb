@@ -36,7 +36,7 @@ module Hikyaku
           @framing = framing_for(bodiless, length, request)
           @content_length = length
           @close = request.nil? || request.minor == 0 || !request.keep_alive?
-          length_of_other = (bodiless && length) ? [["Content-Length", length.to_s]] : []
+          length_of_other = (bodiless && length && status != 204) ? [["Content-Length", length.to_s]] : []
           @headers = [*Forwarding::Fields.end_to_end(headers), *own, *framing_fields, *length_of_other].freeze
           freeze
         end

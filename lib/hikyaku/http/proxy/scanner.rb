@@ -24,7 +24,8 @@ module Hikyaku
       # - style sheets that are alternate, disabled or for another medium than screens;
       # - images whose choice depends on media features other than the width, and types that are not sure to be supported;
       # - URLs with characters beyond ASCII while the charset is not known, or in the query of a page that is not UTF-8;
-      # - everything after a Content-Security-Policy in a meta element, or a base that cannot be read.
+      # - what a Content-Security-Policy of the header, or of a meta element before it, is not sure to allow;
+      # - everything after such a meta element, or a base, that cannot be read.
       #
       # It takes time in proportion to the bytes and a bounded amount of memory, and raises on no bytes. HTML Standard, sections
       # "Tokenization", "Tree construction" and those of the elements.
@@ -35,13 +36,14 @@ module Hikyaku
 
         # @param base [String] the absolute URL of the page
         # @param charset [String, nil] what its Content-Type names
+        # @param policies [Array<String>] values of its header field Content-Security-Policy
         # @param max_urls [Integer] after so many it finds nothing more
         # @raise [InvalidURL] the base is no absolute http or https URL
-        def initialize(base:, charset: nil, max_urls: 1000)
+        def initialize(base:, charset: nil, policies: [], max_urls: 1000)
           url = Hub::Url.parse(base.to_s.dup.force_encoding(Encoding::UTF_8))
           raise InvalidURL, "the page to scan has no absolute http or https URL; give its URL as base:" unless url&.plain_http?
           @charset = Charset.new(charset)
-          @page = Page.new(url, @charset, max_urls)
+          @page = Page.new(url, @charset, max_urls, policies)
           @tokenizer = Tokenizer.new(@page)
         end
 

@@ -42,7 +42,7 @@ module Hikyaku
           # @param ahead [Boolean]
           # @param now [Float] seconds of the monotonic clock
           def initialize(url, ahead:, now:)
-            @url = url.sub(/\?.*/m, "?…")
+            @url = Visits.shown(url)
             @ahead = ahead
             @at = Time.now
             @began = now
@@ -58,11 +58,15 @@ module Hikyaku
           # @return [Resource]
           def add(url, kind, way, now, wanted: true)
             time = since(now)
-            resource = Resource.new(page: self, url: url.sub(/\?.*/m, "?…"), kind: kind, way: way, began_at: time, wanted_at: (time if wanted))
+            resource = Resource.new(page: self, url: Visits.shown(url), kind: kind, way: way, began_at: time, wanted_at: (time if wanted))
             @resources << resource if @resources.size < MOST_RESOURCES
             resource
           end
         end
+
+        # @param url [String] of any bytes
+        # @return [String] without its query
+        def self.shown(url) = url.dup.force_encoding(Encoding::UTF_8).scrub.sub(/\?.*/m, "?…")
 
         def initialize
           @lock = Mutex.new
@@ -82,7 +86,7 @@ module Hikyaku
         # @param referer [String, nil]
         # @return [Page, nil] the one that a request belongs to
         def of(referer)
-          wanted = referer.to_s.sub(/\?.*/m, "?…")
+          wanted = Visits.shown(referer.to_s)
           @lock.synchronize { @pages.reverse_each.find { |page| page.url == wanted } || @pages.last }
         end
 

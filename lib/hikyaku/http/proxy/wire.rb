@@ -8,7 +8,10 @@ module Hikyaku
       # A browser's connection as one reads and writes it: whole requests, and bytes, each within a time.
       class Wire
         PIECE = 65_536
-        private_constant :PIECE
+        # Seconds for which, and bytes to which, is listened after the last word.
+        LINGER = 1.0
+        MOST_UNHEARD = 4_194_304
+        private_constant :PIECE, :LINGER, :MOST_UNHEARD
 
         # The browser took or gave nothing for too long, or is gone.
         class Gone < StandardError
@@ -28,6 +31,7 @@ module Hikyaku
           @read = read
           @write = write
           @parser = Parser.new(:request, **limits)
+          @within = false # a request
         end
 
         # The next request.
@@ -37,9 +41,11 @@ module Hikyaku
         def request
           loop do
             part = @parser.next
+            @within = !(part.nil? && @parser.idle?)
             return part if part
             bytes = read(@parser.idle? ? @idle : @read)
             return if bytes.nil? && @parser.idle?
+            @within = true
             bytes ? @parser << bytes : @parser.close
           end
         rescue Gone
@@ -54,6 +60,7 @@ module Hikyaku
         def body
           loop do
             part = @parser.next
+            @within = false if part == :end
             return part if part
             bytes = @socket.read_nonblock(PIECE, exception: false)
             return :wait if bytes == :wait_readable
@@ -82,14 +89,31 @@ module Hikyaku
           raise Gone
         end
 
+        # A connection that is closed while the browser still speaks is reset, and the browser may lose the answer: RFC 9112, section 9.6.
+        #
         # @return [void]
         def close
-          @socket.close
+          @socket.close_write
+          hear_out if @within
         rescue IOError, SystemCallError
           nil
+        ensure
+          @socket.close
         end
 
         private
+
+        def hear_out
+          limit = now + LINGER
+          heard = 0
+          while heard < MOST_UNHEARD && @socket.wait_readable([limit - now, 0].max)
+            bytes = @socket.read_nonblock(PIECE, exception: false)
+            return if bytes.nil?
+            heard += bytes.bytesize if bytes.is_a?(String)
+          end
+        end
+
+        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
         def read(seconds)
           raise Gone unless @socket.wait_readable(seconds)

@@ -20,12 +20,13 @@ module Hikyaku
       class Parser
         SCHEME = /\A([A-Za-z][A-Za-z0-9+\-.]*):/
         DRIVE = /\A[A-Za-z][:|](?:[\/\\?\#]|\z)/
-        private_constant :SCHEME, :DRIVE
+        NOT_SPACE = /[^\x00-\x20]/
+        private_constant :SCHEME, :DRIVE, :NOT_SPACE
 
         # @param string [String] valid UTF-8
         # @param base [Url, nil]
         def initialize(string, base)
-          @input = string.gsub(/\A[\x00-\x20]+|[\x00-\x20]+\z|[\t\n\r]+/, "")
+          @input = trimmed(string)
           @base = base
           @username = @password = @hostname = @port = ""
           @host = false
@@ -46,6 +47,12 @@ module Hikyaku
         end
 
         private
+
+        # From both ends: an expression that looks for white space before the end tries it again at every place of every run.
+        def trimmed(string)
+          first = string.index(NOT_SPACE) or return ""
+          string[first..string.rindex(NOT_SPACE)].delete("\t\n\r")
+        end
 
         def url
           Url.new(protocol: @protocol, username: @username, password: @password, hostname: @hostname, port: @port,

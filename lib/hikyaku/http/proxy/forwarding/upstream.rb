@@ -17,11 +17,14 @@ module Hikyaku
           attr_reader :authority
           # @return [String] path and query exactly as the browser wrote them; "/" where there is no path, "*" for OPTIONS without one
           attr_reader :target
+          # @return [String, nil] how the proxy calls itself to this server
+          attr_reader :via
 
           # @api private
           def initialize(request, authority, hops:, via:)
             @method = request.method
             @authority = authority
+            @via = via
             @target = target_of(request)
             @expect_continue = request.expect_continue?
             # These have none: what says so is not passed on, either.

@@ -19,7 +19,9 @@ module Hikyaku
           }.freeze
           # Those whose attribute crossorigin is about what is found.
           CORS = %w[img image link script].freeze
-          private_constant :RULES, :CORS
+          # Those whose attribute nonce a policy may ask for.
+          NONCED = %w[link script].freeze
+          private_constant :RULES, :CORS, :NONCED
 
           def initialize
             @tables = 0
@@ -34,7 +36,8 @@ module Hikyaku
           def start(name, attributes)
             rule = RULES[name] or return
             wanted = send(rule, attributes) or return
-            wanted.merge(crossorigin: CORS.include?(name) ? crossorigin(attributes, wanted) : nil, referrer_policy: referrer_policy(attributes))
+            wanted.merge(crossorigin: CORS.include?(name) ? crossorigin(attributes, wanted) : nil, referrer_policy: referrer_policy(attributes),
+              nonce: NONCED.include?(name) ? attributes["nonce"] : nil)
           end
 
           # @param name [String]

@@ -5,6 +5,7 @@ require_relative "attributes"
 require_relative "elements"
 require_relative "inline"
 require_relative "namespaces"
+require_relative "policy"
 
 module Hikyaku
   module HTTP
@@ -17,18 +18,19 @@ module Hikyaku
           # No browser asks a network for these; told early, for they are long.
           ELSEWHERE = /\A(?:data|javascript|about|blob|mailto|tel|file|filesystem):/i
           NO_BASE = %w[data javascript].freeze
-          # The parser of URLs takes time in proportion to the square of these, and no URL has them.
-          MUCH_SPACE = /[\x00-\x20]{32}/
           CHARSET = /charset[\t\n\f\r ]*=[\t\n\f\r ]*["']?([^\t\n\f\r "';]+)/i
-          private_constant :ELSEWHERE, :NO_BASE, :MUCH_SPACE, :CHARSET
+          private_constant :ELSEWHERE, :NO_BASE, :CHARSET
 
           # @param url [Hub::Url] of the page
           # @param charset [Charset]
           # @param most [Integer] URLs
-          def initialize(url, charset, most)
+          # @param policies [Array<String>] values of the header field Content-Security-Policy
+          def initialize(url, charset, most, policies)
             @url = @base = url
             @charset = charset
             @most = most
+            @policies = Policy.of(policies, url)
+            @refused = 0
             @namespaces = Namespaces.new
             @elements = Elements.new
             @templates = 0
@@ -89,20 +91,30 @@ module Hikyaku
             return unless tag.readable?
             catch(:unsure) do
               url = resolve(attributes.text("href"), @url)
-              @base = url if url && !NO_BASE.include?(url.protocol)
-              @done = false
+              url = nil if url && NO_BASE.include?(url.protocol)
+              @base = url if url
+              @done = @policies.any? && !url.nil? && !(url.plain_http? && allowed?(:base, url))
             end
           end
 
-          # What a Content-Security-Policy forbids is not asked for; none is read here.
           def meta(tag, attributes)
             return @done = true unless tag.readable?
             catch(:unsure) do
               kind = attributes.word("http-equiv")
-              return @done = true if kind == "content-security-policy"
+              return forbid(attributes) if kind == "content-security-policy"
               label = (kind == "content-type") ? attributes.text("content")[CHARSET, 1] : attributes["charset"]
               @charset.meta(label, tag.stop) if label
               @policy = attributes.word("content") if attributes.word("name") == "referrer"
+            end
+          end
+
+          # A policy is for what comes after it. One that cannot be read may forbid anything.
+          def forbid(attributes)
+            @done = true
+            catch(:unsure) do
+              text = attributes.text("content")
+              @policies += [Policy.new(text, @url)] unless text.empty?
+              @done = @policies.size > Policy::MOST
             end
           end
 
@@ -118,18 +130,28 @@ module Hikyaku
           # The query is encoded in the page's own charset, all else in UTF-8. A line end with a "<" is what a browser takes for
           # markup that was not closed, and refuses.
           def resolve(reference, base)
-            throw :unsure if reference.match?(MUCH_SPACE) || (reference.include?("<") && reference.match?(/[\t\n\r]/))
+            throw :unsure if reference.include?("<") && reference.match?(/[\t\n\r]/)
             query = reference[/\?[^#]*/]
             throw :unsure if query && !query.ascii_only? && !@charset.utf_8?
             Hub::Url.parse(reference, base: base)
           end
 
           def found(url, wanted)
+            nonce = wanted.delete(:nonce)
             text = written(url)
             return if @seen.key?(text)
+            return refused unless allowed?(wanted[:kind], url, nonce)
             @seen[text] = true
             @found << Inline.new(url: text, **wanted, referrer_policy: wanted[:referrer_policy] || @policy)
             @done = @seen.size > @most
+          end
+
+          def allowed?(kind, url, nonce = nil) = @policies.all? { |policy| policy.allows?(kind, url, nonce: nonce) }
+
+          # To look at what is forbidden takes time, too.
+          def refused
+            @refused += 1
+            @done = true if @refused > @most
           end
 
           def written(url)

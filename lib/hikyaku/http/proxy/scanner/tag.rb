@@ -10,7 +10,7 @@ module Hikyaku
         class Tag
           # The attributes that matter; no others are kept.
           WANTED = %w[as background charset color content crossorigin disabled encoding event face for href http-equiv imagesizes imagesrcset
-            language loading media name nomodule poster referrerpolicy rel size sizes src srcset type].to_h { |name| [name, true] }.freeze
+            language loading media name nomodule nonce poster referrerpolicy rel size sizes src srcset type].to_h { |name| [name, true] }.freeze
 
           # @return [String] in lower case, binary
           attr_reader :name

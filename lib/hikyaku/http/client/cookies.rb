@@ -1,0 +1,50 @@
+# frozen_string_literal: true
+
+require "uri"
+require_relative "../errors"
+
+module Hikyaku
+  module HTTP
+    class Client
+      # A jar of cookies, where the caller has one: what it has for a request, and what an answer puts into it.
+      class Cookies
+        # @param jar [#parse, #cookies, nil] an HTTP::CookieJar of the gem http-cookie, or what behaves as it does
+        def initialize(jar)
+          @jar = jar
+        end
+
+        # @param request [Request]
+        # @return [Request] with the cookies that the jar has for it, unless it brings its own
+        # @raise [RequestFailed] the jar raised
+        def with(request)
+          return request if @jar.nil? || request["cookie"]
+          asked(request.address.url) do |uri|
+            cookies = @jar.cookies(uri)
+            next request if cookies.empty?
+            request.redirected(request.address, headers: [*request.headers, ["cookie", cookies.map(&:cookie_value).join("; ")]], body: request.body)
+          end
+        end
+
+        # @param request [Request]
+        # @param headers [Array<Array(String, String)>] of its answer
+        # @return [void]
+        # @raise [RequestFailed] the jar raised
+        def keep(request, headers)
+          return if @jar.nil?
+          set = headers.filter_map { |name, value| value if name == "set-cookie" }
+          return if set.empty?
+          asked(request.address.url) { |uri| set.each { |value| @jar.parse(value, uri) } }
+        end
+
+        private
+
+        # What is said about a cookie may be secret.
+        def asked(url)
+          yield URI(url)
+        rescue => error
+          raise RequestFailed.new("the jar of cookies failed at #{url} (#{error.class})", url: url)
+        end
+      end
+    end
+  end
+end

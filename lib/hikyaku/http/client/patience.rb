@@ -1,0 +1,30 @@
+# frozen_string_literal: true
+
+require_relative "../errors"
+
+module Hikyaku
+  module HTTP
+    class Client
+      # How long the other side of a connection may do nothing, and what is said when it has.
+      class Patience
+        SILENCE = {write: "took nothing", first_byte: "gave no answer", read: "gave no more of its answer"}.freeze
+        private_constant :SILENCE
+
+        # @param route [Route]
+        # @param timeouts [Timeouts]
+        def initialize(route, timeouts)
+          @route = route
+          @timeouts = timeouts
+        end
+
+        # @param phase [Symbol] :write, :first_byte or :read
+        # @return [Numeric] seconds
+        def seconds(phase) = @timeouts.public_send(phase)
+
+        # @param phase [Symbol] the same
+        # @return [TimedOut]
+        def error(phase) = TimedOut.new("#{@route} #{SILENCE.fetch(phase)} for #{seconds(phase)} s", phase: phase)
+      end
+    end
+  end
+end

@@ -1,0 +1,105 @@
+# frozen_string_literal: true
+
+module Hikyaku
+  module HTTP
+    class Client
+      # One round of finding places: which connection is to ask what.
+      class Placement
+        # More are not asked on one connection at a time, however fast it is: the server has to keep them.
+        MOST_UNANSWERED = 128
+        FEWEST = 2 # that an open connection may take while others are being opened
+        # What cannot be repeated is not entrusted to a connection that was idle for longer: the server may be closing it, seconds.
+        TRUSTED = 2.0
+        # A connection in this round: what is under way on it or given to it, how many these are, and whether one of them wants it to itself.
+        Place = Struct.new(:connection, :given, :size, :alone)
+        private_constant :MOST_UNANSWERED, :FEWEST, :TRUSTED, :Place
+
+        # @param pool [Pool]
+        # @param waiting [Waiting]
+        # @param link [Link]
+        # @param verdict [Verdict]
+        # @param pipe [Boolean] whether anything may go behind others
+        # @param now [Float] seconds of the monotonic clock
+        def initialize(pool, waiting, link:, verdict:, pipe:, now:)
+          @pool = pool
+          @waiting = waiting
+          @mean = link.answer_bytes
+          @limit = verdict.most_per_connection
+          @pipe = pipe
+          @now = now
+          @space = pipe ? link.window - pool.connections.sum { |connection| connection.load(@mean) } : 0
+          @places = pool.connections.filter_map { |connection| place(connection) if connection.usable? && !connection.probing }
+          @opening = pool.connections.any?(&:opening?)
+          reserve
+        end
+
+        # @param exchange [Exchange]
+        # @return [Boolean] whether it has a place
+        def give?(exchange)
+          place = place_for(exchange) or return false
+          @space -= exchange.expected_bytes(@mean)
+          place.given << exchange
+          place.size += 1
+          place.alone ||= !exchange.pipelined?
+          true
+        end
+
+        # @yieldparam connection [Connection]
+        # @yieldparam exchanges [Array<Exchange>] that it is to ask
+        # @return [void]
+        def each = @places.each { |place| yield place.connection, place.given unless place.given.empty? }
+
+        private
+
+        def place(connection)
+          unanswered = connection.unanswered
+          Place.new(connection, [], unanswered.size, !unanswered.all?(&:pipelined?))
+        end
+
+        # Where no more can be opened, others would take each connection before it is idle for what is the most urgent and wants one to itself.
+        def reserve
+          return if @pool.more?
+          @first = @waiting.first
+          return if @first.nil? || @first.pipelined?
+          @reserved = @places.min_by { |place| place.alone ? 0 : place.size }
+        end
+
+        def place_for(exchange)
+          return free(exchange) { |connection| connection.asked.zero? } if exchange.solitary?
+          return free(exchange) { |connection| exchange.request.idempotent? || trusted?(connection) } unless exchange.pipelined? && @pipe
+          best = shortest or return
+          best if @space >= exchange.expected_bytes(@mean) || best.size.zero?
+        end
+
+        def free(exchange)
+          @places.find do |place|
+            place.size.zero? && !full?(place) && (exchange.equal?(@first) || !place.equal?(@reserved)) && yield(place.connection)
+          end
+        end
+
+        def trusted?(connection) = connection.asked.zero? || connection.rest(@now) < TRUSTED
+
+        def full?(place) = !@limit.nil? && place.connection.asked + place.given.size >= @limit
+
+        def shortest
+          best = nil
+          @places.each { |place| best = place if (best.nil? || place.size < best.size) && takes?(place) }
+          best
+        end
+
+        # Nothing goes behind what wants a connection to itself, nor where such a one is to go next.
+        def takes?(place)
+          return false if place.alone || place.equal?(@reserved) || full?(place)
+          place.connection.cautious ? place.size.zero? : place.size < share
+        end
+
+        # While connections are being opened, those that stand leave them something.
+        def share
+          return MOST_UNANSWERED unless @opening
+          all = @waiting.size + @pool.under_way
+          [(all / @pool.connections.size.to_f).ceil, FEWEST].max.clamp(1, MOST_UNANSWERED)
+        end
+      end
+    end
+  end
+end

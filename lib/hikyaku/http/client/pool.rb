@@ -1,0 +1,143 @@
+# frozen_string_literal: true
+
+require_relative "connection"
+
+module Hikyaku
+  module HTTP
+    class Client
+      # The connections to one origin: as many as there is use for, and none that the server has closed.
+      class Pool
+        # What was idle for longer is looked at before it is used, seconds.
+        FRESH = 0.02
+        # For so long after one more connection was refused, those that stand have to do, seconds.
+        ENOUGH = 5.0
+        # A server that closes a connection after so many answers, and does not say so, does it within these seconds and round trips.
+        SETTLED = 1.0
+        TRIPS = 3
+        private_constant :FRESH, :ENOUGH, :SETTLED, :TRIPS
+
+        # @return [Array<Connection>]
+        attr_reader :connections
+
+        # @param route [Route]
+        # @param settings [Settings]
+        # @param owner [ServerManager] see {Connection}
+        # @param wake [#call] see {Dialer#initialize}
+        # @param link [Link]
+        # @param service [Service]
+        # @param verdict [Verdict]
+        def initialize(route, settings, owner:, wake:, link:, service:, verdict:)
+          @route = route
+          @settings = settings
+          @owner = owner
+          @wake = wake
+          @link = link
+          @service = service
+          @verdict = verdict
+          @connections = []
+          @enough_until = nil
+          @cautious = false
+        end
+
+        # The next that is opened asks one thing at first: the one before it broke off.
+        #
+        # @return [void]
+        def cautious! = @cautious = true
+
+        # One more connection was refused.
+        #
+        # @param began [Float] seconds of the monotonic clock, when it was begun
+        # @return [void]
+        def refused(began) = @enough_until = began + ENOUGH
+
+        # @return [Float, nil] when another connection may be tried, where one was refused
+        attr_reader :enough_until
+
+        # @return [Boolean] whether there may be another, or will be
+        def more? = @connections.any?(&:opening?) || (@connections.size < @settings.max_connections && @enough_until.nil?)
+
+        # @return [Integer] requests that are under way
+        def under_way = @connections.sum { |connection| connection.unanswered.size }
+
+        # @param connection [Connection]
+        # @return [void]
+        def delete(connection) = @connections.delete(connection)
+
+        # Idle connections that the server has closed meanwhile, and those on which nothing more is asked.
+        #
+        # @return [void]
+        def weed(now)
+          @enough_until = nil if @enough_until && now >= @enough_until
+          @connections.reject! do |connection|
+            next false unless connection.idle?
+            gone = !connection.usable? || full?(connection, now) || connection.rest(now) > @settings.keep_idle || (connection.rest(now) > FRESH && !connection.alive?)
+            connection.close if gone
+            gone
+          end
+        end
+
+        # As many as there is use for. While two are out as a probe, what comes of it decides.
+        #
+        # @param waiting [Waiting]
+        # @param pipe [Boolean] whether anything may go behind others
+        # @return [void]
+        def open_more(waiting, pipe, now)
+          return if waiting.empty? && @connections.any?
+          return if @connections.any?(&:probing) && waiting.count(:alone, :unsafe, :solitary).zero?
+          return if @connections.any? && @enough_until
+          spare_one if waiting.count(:unsafe, :solitary).positive?
+          opening = @connections.count(&:opening?)
+          wanted = pipe ? wanted_for_pipe(waiting) : waiting.size
+          most = [@settings.max_connections - @connections.size, wanted - opening].min
+          add(most, now) if most.positive?
+        end
+
+        # @return [void]
+        def close
+          @connections.each(&:close)
+          @connections.clear
+        end
+
+        private
+
+        def add(count, now)
+          cautious, @cautious = @cautious, false
+          count.times do
+            connection = Connection.new(@route, @settings, owner: @owner, wake: @wake, now: now)
+            connection.cautious = cautious
+            @connections << connection
+            connection.step(now)
+            break if connection.closed?
+          end
+        end
+
+        # One that has answered as many as it is thought to, and stands for long after, would have answered more.
+        def full?(connection, now)
+          limit = @verdict.most_per_connection or return false
+          return false if connection.asked < limit
+          return true if connection.rest(now) < [SETTLED, TRIPS * @link.round_trip.to_f].max || !connection.alive?
+          @verdict.limit.outlasted(connection.asked)
+          !@verdict.most_per_connection.nil?
+        end
+
+        # What was used is of no use for what wants a connection of its own, nor is what was idle for long for what cannot be repeated.
+        def spare_one
+          return if @connections.size < @settings.max_connections
+          idle = @connections.find { |connection| connection.idle? && connection.asked.positive? } or return
+          idle.close
+          @connections.delete(idle)
+        end
+
+        # Those that take pipelines, and one for each that wants one to itself.
+        def wanted_for_pipe(waiting)
+          alone = waiting.count(:alone, :unsafe, :solitary)
+          pipes = @connections.count { |connection| connection.opening? || (connection.usable? && connection.unanswered.all?(&:pipelined?)) }
+          useful = (waiting.count(:pipelined).positive? || pipes.zero?) ? [worthwhile - pipes, 0].max : 0
+          alone + useful
+        end
+
+        def worthwhile = @service.slow?(@link.round_trip) ? @settings.max_connections : [@link.connections, @settings.max_connections].min
+      end
+    end
+  end
+end

@@ -1,0 +1,70 @@
+# frozen_string_literal: true
+
+require_relative "../address"
+require_relative "../errors"
+
+module Hikyaku
+  module HTTP
+    class Client
+      # Where an answer leads, and what is asked there: RFC 9110, section 15.4.
+      class Redirection
+        STATUSES = [301, 302, 303, 307, 308].freeze
+        # After these a POST becomes a GET.
+        BECOMES_GET = [301, 302].freeze
+        # What is meant for one origin is not told to another.
+        CONFIDENTIAL = %w[authorization cookie proxy-authorization].freeze
+        OF_A_BODY = %w[content-type content-encoding content-language content-location].freeze
+        private_constant :STATUSES, :BECOMES_GET, :CONFIDENTIAL, :OF_A_BODY
+
+        # @param status [Integer]
+        # @param headers [Array<Array(String, String)>] names in lower case
+        # @return [Boolean] whether an answer leads elsewhere
+        def self.elsewhere?(status, headers) = STATUSES.include?(status) && !headers.assoc("location").nil?
+
+        # @param most [Integer] that are followed, one after another
+        def initialize(most)
+          @most = most
+        end
+
+        # @param request [Request] that was redirected
+        # @param status [Integer]
+        # @param location [String]
+        # @param before [Integer] redirects that were followed already
+        # @param own_cookie [Boolean] whether the caller gave the request its cookies, and not a jar
+        # @return [Request] what is to be asked for now; from a jar it has no cookies yet
+        # @raise [BadRedirect]
+        def follow(request, status, location, before:, own_cookie:)
+          address = address(request, location)
+          refuse(request, "more than #{@most} redirects") if before >= @most
+          refuse(request, "a redirect from https to #{address.url}, where everybody reads along") if request.address.origin.tls? && !address.origin.tls?
+          followed(request, status, address, headers(request, address, own_cookie))
+        end
+
+        private
+
+        def address(request, location)
+          Address.parse(location.dup.force_encoding(Encoding::UTF_8), base: request.address)
+        rescue InvalidURL => error
+          raise BadRedirect.new("#{request.address.url} redirects to what is no URL: #{error.message}", url: request.address.url)
+        end
+
+        def headers(request, address, own_cookie)
+          dropped = ["host"]
+          dropped << "cookie" unless own_cookie
+          dropped.concat(CONFIDENTIAL) unless address.origin == request.address.origin
+          request.headers.reject { |field| dropped.include?(field.first) }
+        end
+
+        def followed(request, status, address, headers)
+          if (status == 303 && request.method != "HEAD") || (BECOMES_GET.include?(status) && request.method == "POST")
+            return request.redirected(address, method: "GET", headers: headers.reject { |field| OF_A_BODY.include?(field.first) })
+          end
+          refuse(request, "a redirect with a body that was read already") if request.once?
+          request.redirected(address, headers: headers, body: request.body)
+        end
+
+        def refuse(request, why) = raise(BadRedirect.new("#{request.address.url} leads to #{why}", url: request.address.url))
+      end
+    end
+  end
+end

@@ -1,0 +1,69 @@
+# frozen_string_literal: true
+
+require_relative "../errors"
+
+module Hikyaku
+  module HTTP
+    class Client
+      # What becomes of the requests that were unanswered when their connection broke off. RFC 9112, section 9.3.1: they are asked again, unless
+      # one may have been heard, and asking it twice is not as asking it once.
+      class Repetition
+        # The server did not look at what it left unanswered, or nobody wants what it answers.
+        HARMLESS = %i[last unwanted].freeze
+        UNUSABLE = %i[doubtful corrupt].freeze
+        private_constant :HARMLESS, :UNUSABLE
+
+        # @param route [Route]
+        # @yieldparam exchange [Exchange] to be asked again
+        def initialize(route, &enqueue)
+          @route = route
+          @enqueue = enqueue
+        end
+
+        # @param connection [Connection]
+        # @param cause [Symbol] see {Connection}
+        # @param error [Exception, nil]
+        # @param unanswered [Array<Exchange>] oldest first
+        # @return [void]
+        def after(connection, cause, error, unanswered)
+          unanswered.reject!(&:canceled?) unless cause == :timeout
+          return if unanswered.empty?
+          unanswered.each(&:solitary!) if UNUSABLE.include?(cause)
+          first, *rest = unanswered
+          rest.each(&@enqueue)
+          one_more?(connection, cause, first) ? @enqueue.call(first) : first.listener.failed(broken(cause, error, first))
+        end
+
+        private
+
+        # Of the one whose turn it was.
+        def one_more?(connection, cause, exchange)
+          case cause
+          when :balked then by_itself(exchange)
+          when :timeout, :body then false
+          else
+            return true if HARMLESS.include?(cause) && exchange.request.idempotent?
+            exchange.solitary! if connection.asked > 1
+            exchange.again?(stale: connection.pipeline.answered.positive? && exchange.begun_at.nil?)
+          end
+        end
+
+        def by_itself(exchange)
+          exchange.solitary!
+          exchange.suspected = :balked
+          true
+        end
+
+        def broken(cause, error, exchange)
+          url = exchange.request.address.url
+          case cause
+          when :body then error
+          when :timeout then TimedOut.new(error.message, phase: error.phase, url: url)
+          when *UNUSABLE then BadResponse.new("the answer to #{url} cannot be used: #{error.message}", url: url)
+          else ConnectionLost.new("#{@route} broke off the connection before the answer to #{url} was whole#{": #{error.message}" if error}", url: url)
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,60 @@
+# frozen_string_literal: true
+
+require_relative "route"
+require_relative "server_manager"
+
+module Hikyaku
+  module HTTP
+    class Client
+      # The servers that were asked: not more than a client needs to know at a time.
+      class Servers
+        MOST = 500
+        private_constant :MOST
+
+        # @param settings [Settings]
+        # @param driver [Driver] which moves them
+        # @param memory [Memory]
+        # @param clock [#call] seconds of the wall clock
+        # @param most [Integer]
+        def initialize(settings, driver, memory, clock:, most: MOST)
+          @settings = settings
+          @driver = driver
+          @memory = memory
+          @clock = clock
+          @most = most
+          @servers = {}
+        end
+
+        # @param origin [Origin]
+        # @return [ServerManager]
+        # @raise [InvalidURL] there is no way to it
+        def [](origin) = @servers[origin] || add(origin)
+
+        # @return [Array<ServerManager>]
+        def to_a = @servers.values
+
+        # @return [Integer]
+        def size = @servers.size
+
+        private
+
+        def add(origin)
+          route = Route.to(origin, proxy: @settings.proxy)
+          shed if @servers.size >= @most
+          server = ServerManager.new(route, @settings, memory: @memory, wake: @driver.method(:wake), clock: @clock)
+          @driver.servers << server
+          @servers[origin] = server
+        end
+
+        # The one that was idle for longest.
+        def shed
+          origin, server = @servers.select { |_, one| one.idle? }.min_by { |_, one| one.used_at }
+          return unless server
+          server.close
+          @servers.delete(origin)
+          @driver.servers.delete(server)
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,88 @@
+# frozen_string_literal: true
+
+module Hikyaku
+  module HTTP
+    class Client
+      # What waits to be asked at one origin, the most urgent first. Each kind waits in a line of its own, so that what has no place yet, as what wants a
+      # connection to itself while all are in use, keeps nothing of another kind from going.
+      class Waiting
+        # Behind others; on a connection that is idle; on one that the server surely keeps; on one that was not used before.
+        KINDS = %i[pipelined alone unsafe solitary].freeze
+        private_constant :KINDS
+
+        def initialize
+          @lines = KINDS.to_h { |kind| [kind, []] }
+        end
+
+        # @param exchange [Exchange]
+        # @return [void]
+        def add(exchange)
+          line = @lines.fetch(kind(exchange))
+          line.insert(line.bsearch_index { |other| order(other, exchange) > 0 } || line.size, exchange)
+        end
+
+        # @return [Integer]
+        def size = @lines.each_value.sum(&:size)
+
+        # @return [Boolean]
+        def empty? = @lines.each_value.all?(&:empty?)
+
+        # @param kinds [Array<Symbol>] those of KINDS
+        # @return [Integer] how many of these wait
+        def count(*kinds) = kinds.sum { |kind| @lines.fetch(kind).size }
+
+        # @return [Exchange, nil] the most urgent of all
+        def first = heads.map(&:first).min { |one, other| order(one, other) }
+
+        # @param count [Integer]
+        # @return [Array<Exchange>, nil] the first that may go behind others, which wait no more; nil where there are fewer
+        def take_pipelined(count)
+          line = @lines[:pipelined]
+          line.shift(count) if line.size >= count
+        end
+
+        # Offers each in turn, the most urgent first; when one has no place, those of its kind behind it have none either.
+        #
+        # @yieldparam exchange [Exchange]
+        # @yieldreturn [Boolean] whether it has a place, and waits no more
+        # @return [void]
+        def hand_out
+          lines = heads
+          until lines.empty?
+            line = lines.min { |one, other| order(one.first, other.first) }
+            placed = yield line.first
+            line.shift if placed
+            lines.delete_if { |each| each.equal?(line) } if !placed || line.empty?
+          end
+        end
+
+        # Those that nobody wants any more.
+        #
+        # @return [void]
+        def drop_canceled = @lines.each_value { |line| line.reject!(&:canceled?) }
+
+        # @return [Array<Exchange>] all, which are forgotten here
+        def clear
+          all = @lines.each_value.flat_map(&:itself).sort { |one, other| order(one, other) }
+          @lines.each_value(&:clear)
+          all
+        end
+
+        private
+
+        def heads = @lines.values.reject(&:empty?)
+
+        def kind(exchange)
+          return :solitary if exchange.solitary?
+          return :pipelined if exchange.pipelined?
+          exchange.request.idempotent? ? :alone : :unsafe
+        end
+
+        def order(one, other)
+          by_priority = one.request.priority <=> other.request.priority
+          by_priority.zero? ? one.number <=> other.number : by_priority
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,109 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "hikyaku/http/client/outgoing"
+
+class HTTPClientOutgoingTest < Minitest::Test
+  Client = Hikyaku::HTTP::Client
+  private_constant :Client
+
+  # A socket that takes so many bytes.
+  class Narrow
+    attr_reader :taken
+    attr_accessor :room
+
+    def initialize(room)
+      @room = room
+      @taken = "".b
+    end
+
+    def write_nonblock(bytes, exception:)
+      raise "it would raise" if exception
+      return :wait_writable if @room.zero?
+      count = [bytes.bytesize, @room].min
+      @room -= count
+      @taken << bytes.byteslice(0, count)
+      count
+    end
+  end
+
+  # The same with TLS, which wants the bytes again that it did not take.
+  class Sealed < Narrow
+    def pending = 0
+
+    def write_nonblock(bytes, exception:)
+      raise "a bad write retry" if @refused && !bytes.start_with?(@refused.byteslice(0, 16_384))
+      super.tap { |count| @refused = count.is_a?(Symbol) ? bytes.dup : nil }
+    end
+  end
+
+  def setup = @outgoing = Client::Outgoing.new
+
+  test "all is written in its order, however little is taken at a time" do
+    requests = requests_of(400, 1_000, 40, 5_000)
+    [->(all) { @outgoing.add(all) }, ->(all) { @outgoing.add_in_packets(all, early: false) }, ->(all) { @outgoing.add_in_packets(all, early: true) }].each do |add|
+      setup
+      narrow = Narrow.new(0)
+      assert_equal [400, 1_400, 1_440, 6_440], add.call(requests.map(&:dup))
+      assert_equal [6_500, 6_520], @outgoing.add(["y" * 60, "z" * 20])
+      refute @outgoing.write(narrow)
+      until @outgoing.empty?
+        narrow.room = 7
+        assert @outgoing.write(narrow)
+      end
+      assert_equal requests.join + "y" * 60 + "z" * 20, narrow.taken
+    end
+  end
+
+  test "what comes after a place is not written any more, whatever was written already" do
+    requests = requests_of(400, 1_000, 40, 5_000)
+    [false, true].product([0, 1, 399, 400, 401, 1_399, 1_400, 2_000], [400, 1_400]) do |packets, taken, place|
+      setup
+      packets ? @outgoing.add_in_packets(requests.map(&:dup), early: true) : @outgoing.add(requests.map(&:dup))
+      narrow = Narrow.new(taken)
+      @outgoing.write(narrow)
+      @outgoing.cut(place)
+      narrow.room = 100_000
+      @outgoing.write(narrow)
+      assert_equal requests.join[0, [taken, place].max], narrow.taken, [packets, taken, place].inspect
+      assert_empty @outgoing
+    end
+  end
+
+  test "TLS is given what it was given, and no more than a record of it" do
+    requests = requests_of(400, 30_000, 40)
+    {0 => 16_384, 100 => 16_484, 30_420 => 30_440}.each do |taken, written|
+      setup
+      @outgoing.add(requests.map(&:dup))
+      sealed = Sealed.new(taken)
+      @outgoing.write(sealed)
+      @outgoing.cut(400)
+      sealed.room = 100_000
+      @outgoing.write(sealed)
+      assert_equal written, sealed.taken.bytesize
+    end
+  end
+
+  test "a body is read as it goes, and what it raises is told as its failure" do
+    pieces = ["abc", "de", nil]
+    body = Object.new
+    body.define_singleton_method(:read) { |_| pieces.shift }
+    @outgoing.add(["head"])
+    @outgoing.read_from(body, "http://a.example/")
+    narrow = Narrow.new(100)
+    assert_predicate @outgoing, :reading?
+    @outgoing.write(narrow)
+    assert_equal "head3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n", narrow.taken
+    refute_predicate @outgoing, :reading?
+    assert_equal [narrow.taken.bytesize + 4], @outgoing.add(["next"])
+    body.define_singleton_method(:read) { |_| raise IOError, "gone" }
+    @outgoing.read_from(body, "http://a.example/")
+    error = assert_raises(Hikyaku::HTTP::BodyFailed) { @outgoing.write(narrow) }
+    assert_equal ["http://a.example/", IOError], [error.url, error.cause.class]
+    refute_predicate @outgoing, :reading?
+  end
+
+  private
+
+  def requests_of(*sizes) = sizes.each_with_index.map { |size, index| ((97 + index).chr * size).b }
+end

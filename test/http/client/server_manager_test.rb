@@ -1,0 +1,220 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "hikyaku/http/client"
+require "support/misbehaving"
+
+class HTTPClientServerManagerTest < Minitest::Test
+  Client = Hikyaku::HTTP::Client
+  LAST = {"Connection" => "close"}.freeze
+  private_constant :Client, :LAST
+
+  # Keeps what it is told.
+  class Listener
+    attr_reader :status, :error
+
+    def answered(response) = @status = response.status
+
+    def came(_bytes) = nil
+
+    def finished(_seconds) = @done = true
+
+    def failed(error) = @error = error
+
+    def restart = true
+
+    def done? = @done || !@error.nil?
+  end
+
+  def setup
+    @later = 0
+    @numbers = 0
+  end
+
+  test "what wants a connection to itself, and has none yet, does not keep others from going behind what is under way" do
+    gates = {"/alone" => Queue.new, "/held" => Queue.new}
+    behind = nil
+    way = Misbehaving::AsTold.new do |request, connection|
+      gates[request.path]&.pop
+      behind = connection.more?(10) if request.path == "/held"
+      nil
+    end
+    Misbehaving.run(way) do |server|
+      client = Client.new(memory: nil, cache: false, proxy: nil, max_connections: 2, attended: true)
+      piped(client, server)
+      fetches = [client.fetch(server.url("/alone"), alone: true), client.fetch(server.url("/held"))]
+      await { gates.keys.all? { |path| server.log.any? { |entry| entry[2] == path } } }
+      fetches << client.fetch(server.url("/posted"), method: "POST", body: "x", priority: 0)
+      fetches.concat(Array.new(3) { |i| client.fetch(server.url("/#{i}"), priority: 5) })
+      gates["/held"] << true
+      await { !behind.nil? }
+      gates["/alone"] << true
+      assert_equal [200] * 6, fetches.map { |fetch| fetch.value.status }
+      assert behind, "they were not asked for"
+    ensure
+      gates.each_value { |gate| gate << true }
+      client&.close
+    end
+  end
+
+  test "what wants a connection to itself gets one, however much else is asked for" do
+    Misbehaving.run(:slow_first_byte, seconds: 0.002) do |server|
+      client = Client.new(memory: nil, cache: false, proxy: nil, max_connections: 1)
+      piped(client, server)
+      gets = Array.new(60) { |i| client.fetch(server.url("/#{i}"), priority: 5) }
+      posted = client.fetch(server.url("/posted"), method: "POST", body: "x", priority: 1)
+      more = Array.new(60) { |i| client.fetch(server.url("/more-#{i}"), priority: 5) }
+      [*gets, posted, *more].each(&:value)
+      order = server.log.map { |entry| entry[2] }
+      assert_operator order.index("/posted"), :<, order.index("/more-59")
+    end
+  end
+
+  test "what cannot be repeated does not wait for connections that were idle for too long" do
+    Misbehaving.run(:well_behaved) do |server|
+      manager = manager_of(server, pipelining: false, max_connections: 2)
+      assert_equal [200, 200], answers(manager, %w[/a /b].map { |path| exchange(server, "GET", path) })
+      assert_equal 2, manager.connections.count(&:idle?)
+      @later = 5
+      assert_equal [200], answers(manager, [exchange(server, "POST", "/posted")])
+      assert_equal 3, server.connections
+      manager.close
+    end
+  end
+
+  test "where one more connection was refused, and no other will do, it is tried again in time" do
+    Misbehaving.run(:well_behaved) do |server|
+      manager = manager_of(server, pipelining: false, max_connections: 2)
+      answers(manager, [exchange(server, "GET", "/a")])
+      pool = manager.instance_variable_get(:@pool)
+      pool.refused(now)
+      @later = 4
+      manager.enqueue(exchange(server, "POST", "/posted"))
+      manager.tend(now)
+      assert_in_delta pool.enough_until, manager.deadline
+      assert_operator manager.deadline, :<, now + 2
+      manager.close
+    end
+  end
+
+  test "an error that closes the connection says nothing of how many answers there are" do
+    way = Misbehaving::AsTold.new { |request, _| Misbehaving::Answer.to(request).with(LAST).tap { |answer| answer.status = "503 Busy" } if request.path == "/1" }
+    Misbehaving.run(way) do |server|
+      client = Client.new(memory: nil, cache: false, proxy: nil, max_connections: 1)
+      piped(client, server)
+      assert_equal [200, 503, 200, 200], client.get(Array.new(4) { |i| server.url("/#{i}") }).map(&:status)
+      assert_equal 2, server.connections
+      refute_match(/on a connection/, client.explain(server.url))
+    end
+  end
+
+  test "a server that said once that it closes is asked for more on a connection when it does not again" do
+    closes = true
+    way = Misbehaving::AsTold.new { |request, connection| Misbehaving::Answer.to(request).with(LAST) if closes && connection.count == 5 }
+    Misbehaving.run(way) do |server|
+      client = Client.new(memory: nil, cache: false, proxy: nil, max_connections: 1)
+      piped(client, server)
+      client.get(Array.new(10) { |i| server.url("/#{i}") })
+      assert_match(/answers 5 on a connection/, client.explain(server.url))
+      closes = false
+      client.get(Array.new(20) { |i| server.url("/more-#{i}") })
+      refute_match(/on a connection/, client.explain(server.url))
+      before = server.connections
+      client.get(Array.new(20) { |i| server.url("/last-#{i}") })
+      assert_operator server.connections - before, :<=, 1
+    end
+  end
+
+  test "a connection that stands long after the answer at which others were closed is used on" do
+    Misbehaving.run(:well_behaved) do |server|
+      manager = manager_of(server, pipelining: false, max_connections: 1)
+      2.times { manager.verdict.closed_after(1, told: false) }
+      counts = [0, 0.5, 5.5].map do |later|
+        @later = later
+        assert_equal [200], answers(manager, [exchange(server, "GET", "/#{later}")])
+        server.connections
+      end
+      assert_equal [1, 2, 2], counts
+      assert_nil manager.verdict.most_per_connection
+      manager.close
+    end
+  end
+
+  test "when a long answer comes, what was asked behind it is not written any more, as far as it was not" do
+    near, far = UNIXSocket.pair
+    [near, far].each { |socket| socket.setsockopt(:SOCKET, :SNDBUF, 4_096) }
+    connection = opened(near)
+    exchanges = Array.new(100) { |i| exchange(nil, "GET", "/#{i}#{"x" * 1_000}") }
+    connection.ask(exchanges, now)
+    connection.flush(now)
+    assert_equal 99, connection.give_up_tail.size
+    seen = "".b
+    while (bytes = far.read_nonblock(100_000, exception: false)).is_a?(String)
+      seen << bytes
+      connection.flush(now)
+    end
+    assert_includes seen, "\r\n\r\n"
+    assert_operator seen.scan("GET /").size, :<, 50
+    assert_empty connection.writing
+  ensure
+    [near, far].each(&:close)
+  end
+
+  private
+
+  def now = Process.clock_gettime(Process::CLOCK_MONOTONIC) + @later
+
+  def await
+    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 20
+    until yield
+      flunk "it did not come to that" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+      sleep(0.002)
+    end
+  end
+
+  def piped(client, server)
+    client.get(server.url("/first"))
+    client.get(%w[/one /two].map { |path| server.url(path) })
+    assert_match(/is pipelined/, client.explain(server.url))
+  end
+
+  def manager_of(server, **options)
+    route = Client::Route.to(Hikyaku::HTTP::Address.parse(server.url).origin, proxy: nil)
+    Client::ServerManager.new(route, Client::Settings.new(proxy: nil, **options), memory: Client::Memory.new(nil), wake: -> {}, clock: -> { Time.now.to_f })
+  end
+
+  def exchange(server, method, path)
+    url = server ? server.url(path) : "http://a.example#{path}"
+    Client::Exchange.new(Hikyaku::HTTP::Request.new(method, url), Listener.new, number: @numbers += 1)
+  end
+
+  # Until all are answered, or nothing moves any more.
+  def answers(manager, exchanges)
+    exchanges.each { |one| manager.enqueue(one) }
+    manager.tend(now)
+    until exchanges.all? { |one| one.listener.done? }
+      reading, writing = manager.connections.flat_map(&:reading), manager.connections.flat_map(&:writing)
+      ready = IO.select(reading, writing, nil, 5) or break
+      manager.step(now, ready.flatten.to_h { |io| [io, true] })
+      manager.tend(now)
+    end
+    exchanges.map { |one| one.listener.status }
+  end
+
+  # A connection that stands.
+  def opened(socket)
+    opening = Struct.new(:socket) do
+      def step(_now) = socket
+
+      def round_trip = nil
+
+      def close = nil
+    end
+    owner = Struct.new(:told) { def opened(_) = nil }.new
+    route = Client::Route.to(Hikyaku::HTTP::Address.parse("http://a.example/").origin, proxy: nil)
+    connection = Client::Connection.new(route, Client::Settings.new(proxy: nil), owner: owner, wake: -> {}, now: now)
+    connection.instance_variable_set(:@opening, opening.new(socket))
+    connection.step(now)
+    connection
+  end
+end

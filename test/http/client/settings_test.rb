@@ -1,0 +1,30 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "hikyaku/http/client/settings"
+
+class HTTPClientSettingsTest < Minitest::Test
+  Settings = Hikyaku::HTTP::Client::Settings
+  private_constant :Settings
+
+  # Settings, and what the message says of them.
+  WRONG = {
+    {user_agent: "a\r\nX: y"} => /user-agent/, {user_agent: "a\0b"} => /user-agent/, {headers: {"A" => "b\nc"}} => /field a/, {timeouts: {total: 0}} => /total/, {timeouts: {total: "5"}} => /total/,
+    {timeouts: {read: nil}} => /read/, {timeouts: {reed: 1}} => /reed/, {max_connections: 0} => /max_connections/, {max_connections: nil} => /max_connections/, {limits: {heads: 1}} => /heads/
+  }.freeze
+  private_constant :WRONG
+
+  test "what is wrong is refused before anything is asked" do
+    WRONG.each { |options, message| assert_match message, assert_raises(ArgumentError, options.inspect) { Settings.new(**options) }.message }
+  end
+
+  test "a total of nil is none" do
+    assert_equal [nil, nil, 5], [{}, {total: nil}, {total: 5}].map { |timeouts| Settings.new(timeouts: timeouts).total }
+    assert_equal 3, Settings.new(timeouts: {total: nil, read: 3}).timeouts.read
+  end
+
+  test "a name may be said to servers, or none" do
+    assert_equal ["me/1.0 (here)", nil], ["me/1.0 (here)", nil].map { |name| Settings.new(user_agent: name).user_agent }
+    assert_match %r{\Ahikyaku/}, Settings.new.user_agent
+  end
+end
