@@ -126,6 +126,12 @@ class HTTPClientLinkTest < Minitest::Test
     assert_in_delta 0, @link.answer_bytes, 1
   end
 
+  test "what is asked first is hoped to be small, but not smaller than answers are" do
+    {1_500 => 375, 400 => 200, 100 => 100, 16_000 => 4_000}.each do |mean, hoped|
+      assert_in_delta hoped, Link.new({"answer" => mean}).hoped_bytes, 0.01, mean.to_s
+    end
+  end
+
   test "what is known survives as JSON" do
     known(round_trip: 0.26, rate: 48_000)
     came(48_000, from: 2.0, seconds: 0.6)

@@ -41,7 +41,7 @@ class HTTPClientOutgoingTest < Minitest::Test
 
   test "all is written in its order, however little is taken at a time" do
     requests = requests_of(400, 1_000, 40, 5_000)
-    [->(all) { @outgoing.add(all) }, ->(all) { @outgoing.add_in_packets(all, early: false) }, ->(all) { @outgoing.add_in_packets(all, early: true) }].each do |add|
+    [->(all) { @outgoing.add(all) }, ->(all) { @outgoing.add_in_pieces(all) }].each do |add|
       setup
       narrow = Narrow.new(0)
       assert_equal [400, 1_400, 1_440, 6_440], add.call(requests.map(&:dup))
@@ -55,17 +55,36 @@ class HTTPClientOutgoingTest < Minitest::Test
     end
   end
 
+  # Sizes of requests, and of the pieces.
+  PIECES = {
+    [50] * 3 => [150], [50] * 4 => [175, 25], [50, 60, 70, 80, 90] => [220, 130], [50] * 10 => [175, 300, 25], [50] * 30 => [175, 300, 600, 425],
+    [50] * 100 => [175, 300, 600, 1_200, 2_725], [1] => [1], [1] * 4 => [3, 1]
+  }.freeze
+  private_constant :PIECES
+
+  test "for a long way it is written in pieces that grow, and each but the last ends within a request" do
+    PIECES.each do |sizes, pieces|
+      setup
+      @outgoing.add_in_pieces(requests_of(*sizes))
+      written = []
+      taker = Object.new
+      taker.define_singleton_method(:write_nonblock) { |bytes, exception:| exception ? raise : (written << bytes.bytesize).last }
+      @outgoing.write(taker)
+      assert_equal pieces, written, sizes.inspect
+    end
+  end
+
   test "what comes after a place is not written any more, whatever was written already" do
     requests = requests_of(400, 1_000, 40, 5_000)
-    [false, true].product([0, 1, 399, 400, 401, 1_399, 1_400, 2_000], [400, 1_400]) do |packets, taken, place|
+    [false, true].product([0, 1, 399, 400, 401, 1_399, 1_400, 2_000], [400, 1_400]) do |pieces, taken, place|
       setup
-      packets ? @outgoing.add_in_packets(requests.map(&:dup), early: true) : @outgoing.add(requests.map(&:dup))
+      pieces ? @outgoing.add_in_pieces(requests.map(&:dup)) : @outgoing.add(requests.map(&:dup))
       narrow = Narrow.new(taken)
       @outgoing.write(narrow)
       @outgoing.cut(place)
       narrow.room = 100_000
       @outgoing.write(narrow)
-      assert_equal requests.join[0, [taken, place].max], narrow.taken, [packets, taken, place].inspect
+      assert_equal requests.join[0, [taken, place].max], narrow.taken, [pieces, taken, place].inspect
       assert_empty @outgoing
     end
   end
@@ -105,5 +124,5 @@ class HTTPClientOutgoingTest < Minitest::Test
 
   private
 
-  def requests_of(*sizes) = sizes.each_with_index.map { |size, index| ((97 + index).chr * size).b }
+  def requests_of(*sizes) = sizes.each_with_index.map { |size, index| ((97 + index % 26).chr * size).b }
 end

@@ -300,6 +300,22 @@ class HTTPClientPipelineTest < Minitest::Test
     assert_equal [14.0, 4.0], [two.begun_at, two.listener.seconds]
   end
 
+  test "of answers that are coming, what has come is no longer to come" do
+    assert_equal 0, @pipeline.bytes_to_come(1_000.0)
+    ask("/1", "/2")
+    exchange("/3", headers: {"If-None-Match" => '"a"'}).then { |one| @pipeline.push(one) }
+    assert_equal 2_300.0, @pipeline.bytes_to_come(1_000.0)
+    receive("HTTP/1.1 200 OK\r\nContent-Length: 3000\r\n\r\n")
+    receive("x" * 500)
+    assert_in_delta 1_300 + 2_500, @pipeline.bytes_to_come(1_000.0), 50
+    receive("x" * 2_500)
+    assert_equal 1_300.0, @pipeline.bytes_to_come(1_000.0)
+    receive("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n190\r\n#{"x" * 400}\r\n")
+    assert_in_delta 300 + 600, @pipeline.bytes_to_come(1_000.0), 60
+    receive("FFF\r\n#{"x" * 4_095}\r\n")
+    assert_equal 300.0, @pipeline.bytes_to_come(1_000.0)
+  end
+
   test "a batch is what was asked since nothing was under way" do
     assert_equal 0, @pipeline.batch_size
     ask("/1", "/2")

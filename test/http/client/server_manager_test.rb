@@ -97,6 +97,55 @@ class HTTPClientServerManagerTest < Minitest::Test
     end
   end
 
+  test "two that were asked at once were heard when the second answer begins" do
+    way = Misbehaving::AsTold.new { |request, _| "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab" if request.path == "/two" }
+    Misbehaving.run(way) do |server|
+      manager = manager_of(server, max_connections: 1)
+      answers(manager, [exchange(server, "GET", "/first")])
+      two = %w[/one /two].map { |path| exchange(server, "GET", path) }
+      answers(manager, two) { two.last.listener.status }
+      assert manager.verdict.pipe?(Time.now.to_f)
+      refute_predicate two.last.listener, :done?
+      manager.close
+    end
+  end
+
+  test "while two are out to find out, others are opened on a long way, as many as there is use for" do
+    {[1, 9] => 1, [4, 9] => 4, [6, 9] => 5, [6, 30] => 6, [6, 3] => 2}.each do |(worthwhile, images), connections|
+      gate = Queue.new
+      way = Misbehaving::AsTold.new { |request, _| gate.pop && nil if request.path == "/1" }
+      Misbehaving.run(way) do |server|
+        manager = manager_of(server)
+        manager.link.define_singleton_method(:connections) { worthwhile }
+        answers(manager, [exchange(server, "GET", "/first")])
+        exchanges = Array.new(images) { |i| exchange(server, "GET", "/#{i}") }
+        exchanges.each { |one| manager.enqueue(one) }
+        manager.tend(now)
+        assert_equal connections, manager.connections.size, [worthwhile, images].inspect
+        gate << true
+        assert_equal [200] * images, answers(manager, exchanges, enqueue: false)
+        manager.close
+      ensure
+        gate << true
+      end
+    end
+  end
+
+  test "connections are opened before anything is known to be asked where much was asked before, and not elsewhere" do
+    {20 => 4, 4 => 2, 1 => 1, 0 => 1}.each do |usual, connections|
+      Misbehaving.run(:well_behaved) do |server|
+        memory = Client::Memory.new(nil)
+        memory.write(server.url.chomp("/"), {"verdict" => {"state" => "pipe", "score" => 5.0, "since" => Time.now.to_i, "scored_at" => Time.now.to_i}, "demand" => usual})
+        manager = manager_of(server, memory: memory)
+        manager.link.define_singleton_method(:connections) { 4 }
+        manager.enqueue(exchange(server, "GET", "/"))
+        manager.tend(now)
+        assert_equal connections, manager.connections.size, usual.to_s
+        manager.close
+      end
+    end
+  end
+
   test "an error that closes the connection says nothing of how many answers there are" do
     way = Misbehaving::AsTold.new { |request, _| Misbehaving::Answer.to(request).with(LAST).tap { |answer| answer.status = "503 Busy" } if request.path == "/1" }
     Misbehaving.run(way) do |server|
@@ -178,9 +227,9 @@ class HTTPClientServerManagerTest < Minitest::Test
     assert_match(/is pipelined/, client.explain(server.url))
   end
 
-  def manager_of(server, **options)
+  def manager_of(server, memory: Client::Memory.new(nil), **options)
     route = Client::Route.to(Hikyaku::HTTP::Address.parse(server.url).origin, proxy: nil)
-    Client::ServerManager.new(route, Client::Settings.new(proxy: nil, **options), memory: Client::Memory.new(nil), wake: -> {}, clock: -> { Time.now.to_f })
+    Client::ServerManager.new(route, Client::Settings.new(proxy: nil, **options), memory: memory, wake: -> {}, clock: -> { Time.now.to_f })
   end
 
   def exchange(server, method, path)
@@ -188,11 +237,11 @@ class HTTPClientServerManagerTest < Minitest::Test
     Client::Exchange.new(Hikyaku::HTTP::Request.new(method, url), Listener.new, number: @numbers += 1)
   end
 
-  # Until all are answered, or nothing moves any more.
-  def answers(manager, exchanges)
-    exchanges.each { |one| manager.enqueue(one) }
+  # Until all are answered, or what the block says, or nothing moves any more.
+  def answers(manager, exchanges, enqueue: true)
+    exchanges.each { |one| manager.enqueue(one) } if enqueue
     manager.tend(now)
-    until exchanges.all? { |one| one.listener.done? }
+    until exchanges.all? { |one| one.listener.done? } || (block_given? && yield)
       reading, writing = manager.connections.flat_map(&:reading), manager.connections.flat_map(&:writing)
       ready = IO.select(reading, writing, nil, 5) or break
       manager.step(now, ready.flatten.to_h { |io| [io, true] })

@@ -17,7 +17,7 @@ module Hikyaku
       # Its owner is told `opened(round_trip)`, `head(connection, response)`, `answered(connection, exchange, response, bytes)`, and at last, once,
       # `broke(connection, cause, error)`.
       class Connection
-        # Two writes cost more than they gain on a shorter way.
+        # More writes cost more than they gain on a shorter way.
         FAR = 0.02 # seconds of a round trip
         CLOSED = [IOError, SystemCallError, OpenSSL::SSL::SSLError].freeze
         private_constant :FAR, :CLOSED
@@ -75,8 +75,8 @@ module Hikyaku
         # @return [Array<Exchange>]
         def unanswered = @pipeline.unanswered
 
-        # @return [Float] bytes of answers that are under way, about
-        def load(mean) = unanswered.sum { |exchange| exchange.expected_bytes(mean) }
+        # @return [Float] bytes of answers that are to come, about
+        def load(mean) = @pipeline.bytes_to_come(mean)
 
         # Seconds since something was under way.
         def rest(now) = now - @moved_at
@@ -98,7 +98,7 @@ module Hikyaku
         # @return [Float] seconds that it had been idle before something was asked
         attr_reader :rested
 
-        # Asks. What is asked together is written together, but for the first packet.
+        # Asks. What is asked together is written together; see {Outgoing#add_in_pieces} for a long way.
         #
         # @param exchanges [Array<Exchange>]
         # @param now [Float]
@@ -112,7 +112,7 @@ module Hikyaku
           end
           requests = exchanges.map { |exchange| enter(exchange, now) }
           far = round_trip && round_trip > FAR
-          ends = far ? @outgoing.add_in_packets(requests, early: was_idle) : @outgoing.add(requests)
+          ends = (far && was_idle) ? @outgoing.add_in_pieces(requests) : @outgoing.add(requests)
           exchanges.zip(ends) { |exchange, position| exchange.ends_at = position }
         end
 

@@ -23,13 +23,17 @@ module Hikyaku
         FIRST_ANSWER = 1_500 # bytes
         # What a server sends at once on a connection that is new: RFC 6928.
         INITIAL_BURST = 14_600 # bytes
+        # What is asked first is taken for so much less than the mean, because nobody knows: too little under way leaves the line idle for a round
+        # trip, too much costs the time of some request heads.
+        HOPE = 4
+        LEAST_ANSWER = 200 # bytes
         MOST_CONNECTIONS = 6
         FEWEST = 2 # requests
         SAMPLES = 12
         WEIGHT = 0.2 # of the newest answer in the mean
         # The steps in which connections are worth their cost when only the round trip is known, seconds.
         LONG_WAY = 0.1
-        private_constant :HEADROOM, :HEADROOM_AT_FIRST, :GROWTH, :STEADY, :FIRST_ANSWER, :INITIAL_BURST, :FEWEST, :SAMPLES, :WEIGHT, :LONG_WAY
+        private_constant :HOPE, :LEAST_ANSWER, :HEADROOM, :HEADROOM_AT_FIRST, :GROWTH, :STEADY, :FIRST_ANSWER, :INITIAL_BURST, :FEWEST, :SAMPLES, :WEIGHT, :LONG_WAY
 
         # @return [Float, nil] seconds of a round trip, at best
         attr_reader :round_trip
@@ -75,6 +79,9 @@ module Hikyaku
         def answered(bytes)
           @answer_bytes += (bytes - @answer_bytes) * WEIGHT
         end
+
+        # @return [Float] bytes of an answer, as small as it may well be: for what is asked before anything is known of this page's
+        def hoped_bytes = LEAST_ANSWER.clamp(@answer_bytes / HOPE, @answer_bytes)
 
         # @return [Float] bytes of answers that may be under way, over all connections
         def window

@@ -8,11 +8,12 @@ module Hikyaku
     class Client
       # What waits to be written to one connection: requests, and the body of one that is read as it goes.
       class Outgoing
-        SEGMENT = 1_300 # bytes of requests that surely go in one packet
-        FIRST_REQUESTS = 2 # in the first packet, so that the server begins early
+        FIRST_PIECE = 3 # requests
+        GROWTH = 2
+        LARGEST_PIECE = 24
         BODY_PIECE = 65_536
         TLS_RECORD = 16_384
-        private_constant :SEGMENT, :FIRST_REQUESTS, :BODY_PIECE, :TLS_RECORD
+        private_constant :FIRST_PIECE, :GROWTH, :LARGEST_PIECE, :BODY_PIECE, :TLS_RECORD
 
         def initialize
           @segments = []
@@ -36,15 +37,23 @@ module Hikyaku
           ends(requests)
         end
 
-        # The same for a long way: whole requests, as many as go into a packet.
+        # The same for a long way and a connection that is idle: in pieces that grow, so that the server has something to do while the next comes
+        # in on a slow uplink, where a whole packet of requests takes a sixth of a second.
         #
-        # @param early [Boolean] whether the first packet is to be short, so that the server begins early
-        # @return [Array<Integer>]
-        def add_in_packets(requests, early:)
+        # Each piece but the last ends within a request. A server that has read whole requests and sees nothing more sends what it has, however
+        # little; then TCP keeps its next small packet back until that one is acknowledged (Nagle's algorithm, RFC 9293, section 3.7.4), a
+        # whole round trip. nginx with tcp_nopush, as Debian sets it up, is such a server. While it has half a request it waits for the rest.
+        #
+        # @return [Array<Integer>] as of {#add}
+        def add_in_pieces(requests)
           positions = ends(requests)
-          first, rest = early ? [requests.first(FIRST_REQUESTS), requests.drop(FIRST_REQUESTS)] : [[], requests]
-          @segments << first.join if early
-          pack(rest)
+          from = 0
+          text = requests.join
+          cuts(requests).each do |to|
+            @segments << text.byteslice(from...to)
+            from = to
+          end
+          @segments << text.byteslice(from..)
           positions
         end
 
@@ -101,15 +110,15 @@ module Hikyaku
 
         def ends(requests) = requests.map { |bytes| @given += bytes.bytesize }
 
-        def pack(requests)
-          packed = nil
-          requests.each do |bytes|
-            if packed && packed.bytesize + bytes.bytesize <= SEGMENT
-              packed << bytes
-            else
-              @segments << (packed = +bytes)
-            end
+        # In the midst of requests: of the fourth, the tenth …
+        def cuts(requests)
+          size, taken, places = FIRST_PIECE, 0, []
+          while size <= LARGEST_PIECE && taken + size < requests.size
+            taken += size
+            places << requests.first(taken).sum(&:bytesize) + requests[taken].bytesize / 2
+            size *= GROWTH
           end
+          places
         end
 
         def next_of_body

@@ -90,6 +90,15 @@ module Hikyaku
         # @return [Integer, nil] of the answer that came last
         attr_reader :last_status
 
+        # @param mean [Float] bytes of an answer
+        # @return [Float] bytes of answers that are still to come, about
+        def bytes_to_come(mean)
+          all = @unanswered.sum { |exchange| exchange.expected_bytes(mean) }
+          return all unless @response
+          first = @unanswered.first.expected_bytes(mean)
+          all - first + [(@response.content_length || first) - @bytes, 0].max
+        end
+
         # @param bytes [String]
         # @yieldparam event [Symbol] :head, :end
         # @yieldparam exchange [Exchange]

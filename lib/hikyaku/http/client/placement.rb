@@ -23,7 +23,7 @@ module Hikyaku
         def initialize(pool, waiting, link:, verdict:, pipe:, now:)
           @pool = pool
           @waiting = waiting
-          @mean = link.answer_bytes
+          @mean = (link.rate.nil? || pool.under_way.zero?) ? link.hoped_bytes : link.answer_bytes
           @limit = verdict.most_per_connection
           @pipe = pipe
           @now = now

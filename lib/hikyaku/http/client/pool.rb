@@ -24,14 +24,16 @@ module Hikyaku
         # @param owner [ServerManager] see {Connection}
         # @param wake [#call] see {Dialer#initialize}
         # @param link [Link]
+        # @param demand [Demand]
         # @param service [Service]
         # @param verdict [Verdict]
-        def initialize(route, settings, owner:, wake:, link:, service:, verdict:)
+        def initialize(route, settings, owner:, wake:, link:, demand:, service:, verdict:)
           @route = route
           @settings = settings
           @owner = owner
           @wake = wake
           @link = link
+          @demand = demand
           @service = service
           @verdict = verdict
           @connections = []
@@ -76,18 +78,17 @@ module Hikyaku
           end
         end
 
-        # As many as there is use for. While two are out as a probe, what comes of it decides.
+        # As many as there is use for. While two are out as a probe, those that pipelines would want: a long way takes as long as its answers.
         #
         # @param waiting [Waiting]
         # @param pipe [Boolean] whether anything may go behind others
         # @return [void]
         def open_more(waiting, pipe, now)
           return if waiting.empty? && @connections.any?
-          return if @connections.any?(&:probing) && waiting.count(:alone, :unsafe, :solitary).zero?
           return if @connections.any? && @enough_until
           spare_one if waiting.count(:unsafe, :solitary).positive?
           opening = @connections.count(&:opening?)
-          wanted = pipe ? wanted_for_pipe(waiting) : waiting.size
+          wanted = (pipe || @connections.any?(&:probing)) ? wanted_for_pipe(waiting) : waiting.size
           most = [@settings.max_connections - @connections.size, wanted - opening].min
           add(most, now) if most.positive?
         end
@@ -136,7 +137,10 @@ module Hikyaku
           alone + useful
         end
 
-        def worthwhile = @service.slow?(@link.round_trip) ? @settings.max_connections : [@link.connections, @settings.max_connections].min
+        def worthwhile
+          useful = @service.slow?(@link.round_trip) ? @settings.max_connections : @link.connections
+          [useful, @demand.connections, @settings.max_connections].min
+        end
       end
     end
   end

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "demand"
 require_relative "lateness"
 require_relative "lesson"
 require_relative "link"
@@ -47,9 +48,10 @@ module Hikyaku
           record = memory.read(route.key)
           @verdict = Verdict.new(record["verdict"], now: clock.call)
           @link = Link.new(record["link"])
+          @demand = Demand.new(record["demand"])
           @service = Service.new
           @waiting = Waiting.new
-          @pool = Pool.new(route, settings, owner: self, wake: wake, link: @link, service: @service, verdict: @verdict)
+          @pool = Pool.new(route, settings, owner: self, wake: wake, link: @link, demand: @demand, service: @service, verdict: @verdict)
           @repetition = Repetition.new(route) { |exchange| enqueue(exchange) }
           @used_at = -Float::INFINITY
         end
@@ -124,6 +126,7 @@ module Hikyaku
 
         # @api private
         def head(connection, response)
+          probed(connection) if connection.probing && connection.pipeline.midway?
           @verdict.met(response, @clock.call) if connection.pipeline.answered.zero? || response.minor.zero?
           return unless response.content_length && large?(response.content_length)
           connection.held = true
@@ -160,6 +163,7 @@ module Hikyaku
         # What waits goes to where there is a place, or a connection is opened for it.
         def ask(now)
           return if @waiting.empty?
+          @demand.seen(@waiting.size + @pool.under_way)
           @pool.weed(now)
           wall = @clock.call
           probe(now) if @settings.pipelining && @verdict.state(wall) == :eligible
@@ -180,13 +184,14 @@ module Hikyaku
         end
 
         def batch_answered(connection)
-          wall = @clock.call
-          if connection.probing
-            connection.probing = false
-            @verdict.probed(wall)
-          elsif connection.pipeline.batch_size > 1
-            @verdict.succeeded(wall)
-          end
+          return probed(connection) if connection.probing
+          @verdict.succeeded(@clock.call) if connection.pipeline.batch_size > 1
+        end
+
+        # Both were heard: the second answer has begun.
+        def probed(connection)
+          connection.probing = false
+          @verdict.probed(@clock.call)
         end
 
         def large?(length) = length > LARGE_BYTES || (@link.rate && length > @link.rate * LARGE_SECONDS)
@@ -230,7 +235,8 @@ module Hikyaku
         end
 
         def remember
-          record = {"verdict" => @verdict.record, "link" => @link.record}
+          @demand.over
+          record = {"verdict" => @verdict.record, "link" => @link.record, "demand" => @demand.record}
           return if record == @remembered
           @remembered = record
           @memory.write(@route.key, record)

@@ -1,0 +1,43 @@
+# frozen_string_literal: true
+
+module Hikyaku
+  module HTTP
+    class Client
+      # How much is asked of an origin at once, as a rule: a page with all that belongs to it, or one thing now and then. Connections are opened before it
+      # is known what will be asked, where that has been much, and not where it was little.
+      class Demand
+        # Each of these is worth a connection, requests.
+        EACH = 2
+        MOST = 1_000
+        private_constant :EACH, :MOST
+
+        # @param record [Object] what {#record} gave once; anything else is none
+        def initialize(record = nil)
+          @usual = record.is_a?(Integer) ? record.clamp(0, MOST) : 0
+          @most = 0
+        end
+
+        # @param count [Integer] requests that wait or are under way
+        # @return [void]
+        def seen(count)
+          @most = count if count > @most
+        end
+
+        # All is answered. What was usual fades when less is asked.
+        #
+        # @return [void]
+        def over
+          return if @most.zero?
+          @usual = @most.clamp(@usual / 2, MOST)
+          @most = 0
+        end
+
+        # @return [Integer] connections that find something to do
+        def connections = ([@usual, @most].max / EACH.to_f).ceil
+
+        # @return [Integer] of JSON's values
+        def record = @usual
+      end
+    end
+  end
+end
