@@ -7,7 +7,8 @@ require "support/misbehaving"
 class HTTPClientServerManagerTest < Minitest::Test
   Client = Hikyaku::HTTP::Client
   LAST = {"Connection" => "close"}.freeze
-  private_constant :Client, :LAST
+  PIPED = {"state" => "pipe", "score" => 5.0, "since" => Time.now.to_i, "scored_at" => Time.now.to_i}.freeze
+  private_constant :Client, :LAST, :PIPED
 
   # Keeps what it is told.
   class Listener
@@ -131,12 +132,29 @@ class HTTPClientServerManagerTest < Minitest::Test
     end
   end
 
+  test "at first more is asked than there is room for by the mean of answers, and then no more than that" do
+    asked = nil
+    gate = Queue.new
+    way = Misbehaving::AsTold.new { |request, _| gate.pop && nil if request.path == "/p0" }
+    Misbehaving.run(way) do |server|
+      manager = manager_of(server, memory: remembering(server, "link" => {"answer" => 2_000, "rate" => 1_000_000}))
+      manager.link.define_singleton_method(:window) { 20_000.0 }
+      manager.link.define_singleton_method(:connections) { 1 }
+      answers(manager, Array.new(100) { |i| exchange(server, "GET", "/p#{i}") }) { (asked = manager.connections.first.unanswered.size) > 1 }
+      assert_equal 40, asked
+      manager.enqueue(exchange(server, "GET", "/more"))
+      manager.tend(now)
+      assert_equal 40, manager.connections.first.unanswered.size
+      manager.close
+    ensure
+      gate << true
+    end
+  end
+
   test "connections are opened before anything is known to be asked where much was asked before, and not elsewhere" do
     {20 => 4, 4 => 2, 1 => 1, 0 => 1}.each do |usual, connections|
       Misbehaving.run(:well_behaved) do |server|
-        memory = Client::Memory.new(nil)
-        memory.write(server.url.chomp("/"), {"verdict" => {"state" => "pipe", "score" => 5.0, "since" => Time.now.to_i, "scored_at" => Time.now.to_i}, "demand" => usual})
-        manager = manager_of(server, memory: memory)
+        manager = manager_of(server, memory: remembering(server, "demand" => usual))
         manager.link.define_singleton_method(:connections) { 4 }
         manager.enqueue(exchange(server, "GET", "/"))
         manager.tend(now)
@@ -231,6 +249,8 @@ class HTTPClientServerManagerTest < Minitest::Test
     route = Client::Route.to(Hikyaku::HTTP::Address.parse(server.url).origin, proxy: nil)
     Client::ServerManager.new(route, Client::Settings.new(proxy: nil, **options), memory: memory, wake: -> {}, clock: -> { Time.now.to_f })
   end
+
+  def remembering(server, record) = Client::Memory.new(nil).tap { |memory| memory.write(server.url.chomp("/"), {"verdict" => PIPED, **record}) }
 
   def exchange(server, method, path)
     url = server ? server.url(path) : "http://a.example#{path}"
