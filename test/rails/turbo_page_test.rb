@@ -1,10 +1,12 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "support/rails_settings"
 require "support/turbo_application"
 
 # What a page carries of its streams, and what it has when it connects with that.
 class TurboPageTest < Minitest::Test
+  include RailsSettings
   include TurboApplication
 
   HOURS = 3600
@@ -77,8 +79,7 @@ class TurboPageTest < Minitest::Test
     Announced.create!(body: "first", board: @board)
     stream = follow(element["signed-stream-name"], last_event_id: element["cursor"])
     assert_equal [element["cursor"], "first"], [stream["mercure-last-event-id"], received(stream).text.strip]
-    Hikyaku.web.shutdown
-    Hikyaku.reset
+    forget
     request("HEAD", "#{HUB}?match=x")
     Announced.create!(body: "second", board: @board)
     stream = follow(element["signed-stream-name"], last_event_id: element["cursor"])
@@ -130,9 +131,31 @@ class TurboPageTest < Minitest::Test
   end
 
   test "without a hub that says it there is no cursor, and the page comes all the same" do
-    Hikyaku.web.shutdown
-    Hikyaku.reset
-    assert_nil page("/boards/#{@board.id}")["cursor"]
+    forget
+    in_environment("development") { assert_nil page("/boards/#{@board.id}")["cursor"] }
+  end
+
+  test "in tests the first page that a browser asks for makes the hub, and what is sent before it connects arrives" do
+    forget
+    BoardsController.meanwhile = -> { Announced.create!(body: "meanwhile", board: @board) }
+    element = page("/boards/#{@board.id}")
+    Announced.create!(body: "between", board: @board)
+    stream = follow(element["signed-stream-name"], last_event_id: element["cursor"])
+    assert_equal %w[meanwhile between], [received(stream), received(stream)].map { |each| each.text.strip }
+  end
+
+  test "a page that a test asks for without a server makes no hub, nor does one whose server has several processes" do
+    forget
+    served = {"HTTP_HOST" => "localhost", "HTTP_ACCEPT" => "text/html", "SERVER_SOFTWARE" => "puma", "rack.multiprocess" => true}
+    [served.except("SERVER_SOFTWARE", "rack.multiprocess"), served].each do |env|
+      status, _, body = Rails.application.call(Rack::MockRequest.env_for("/boards/#{@board.id}", env))
+      html = +""
+      body.each { |part| html << part }
+      assert_equal 200, status
+      assert_equal [false, nil], [elements(html).first.key?("cursor"), Hikyaku.web]
+    ensure
+      body&.close
+    end
   end
 
   test "a name is good for as long as is said, and for nothing less than eleven twelfths of it" do
@@ -151,6 +174,12 @@ class TurboPageTest < Minitest::Test
   end
 
   private
+
+  # As in a process that has just begun.
+  def forget
+    Hikyaku.web.shutdown
+    Hikyaku.reset
+  end
 
   def elements(html) = Nokogiri::HTML5.fragment(html).css("hikyaku-stream-source").map(&:to_h)
 

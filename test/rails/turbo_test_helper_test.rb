@@ -3,6 +3,9 @@
 require "test_helper"
 require "support/turbo_application"
 require "active_support/test_case"
+require "fileutils"
+require "hikyaku/turbo/system_test_helper"
+require "tmpdir"
 
 # turbo-rails' own assertions, as an application's tests use them.
 class TurboTestHelperTest < ActiveSupport::TestCase
@@ -56,6 +59,18 @@ class TurboTestHelperTest < ActiveSupport::TestCase
     Turbo::StreamsChannel.broadcast_remove_to("x", target: "1")
   end
 
+  test "system tests load where turbo-rails has no helper for them yet, and what such a helper lacks itself is told" do
+    without = $LOAD_PATH.reject { |folder| File.exist?(File.join(folder.to_s, "turbo/system_test_helper.rb")) }
+    refute_equal $LOAD_PATH, without
+    assert_nil with_load_path(without) { Hikyaku::Turbo::SystemTestHelper.install }
+    Dir.mktmpdir do |folder|
+      FileUtils.mkdir(File.join(folder, "turbo"))
+      File.write(File.join(folder, "turbo/system_test_helper.rb"), %(require "turbo/not_there"))
+      error = assert_raises(LoadError) { with_load_path([folder, *without]) { Hikyaku::Turbo::SystemTestHelper.install } }
+      assert_equal "turbo/not_there", error.path
+    end
+  end
+
   test "they look at the same for whoever takes turbo-rails' module, and for whoever takes this one" do
     require "turbo/broadcastable/test_helper"
     modules = [Hikyaku::Turbo::TestHelper, *(Turbo::Broadcastable::TestHelper if defined?(ActionCable))]
@@ -83,5 +98,15 @@ class TurboTestHelperTest < ActiveSupport::TestCase
       assert_no_broadcasts("x")
       assert_broadcasts("x", 1) { ActionCable.server.broadcast("x", "y") }
     end
+  end
+
+  private
+
+  def with_load_path(folders)
+    before = $LOAD_PATH.dup
+    $LOAD_PATH.replace(folders)
+    yield
+  ensure
+    $LOAD_PATH.replace(before)
   end
 end

@@ -251,6 +251,24 @@ class ClientTurboTest < Minitest::Test
     assert_list(page)
   end
 
+  test "a gap soon after another refreshes the page once more, later, and not without end" do
+    page = caught_up(brief_tab)
+    gap = lambda do |number|
+      page.js("element('/#{number}', '#unknown #{number}'), 0")
+      page.until("no gap: #{page.js("window.states")}") { page.js("window.states").count { |state, _| state == "gap" } == number }
+    end
+    2.times do |number|
+      gap.call(number + 1)
+      page.until("it was not refreshed") { loads == number + 2 }
+      page.until("it is not the new page") { page.js("document.querySelectorAll('hikyaku-stream-source').length") == 1 }
+      caught_up(page)
+    end
+    # Now it waits for a minute.
+    gap.call(3)
+    sleep 0.7
+    assert_equal [3, 1], [loads, page.js("JSON.parse(sessionStorage['hikyaku/refreshed']).fruitless")]
+  end
+
   test "the page may keep an event from being rendered" do
     page = tab
     page.js("addEventListener('hikyaku:event', (event) => event.detail.data.includes('item 1<') && event.preventDefault()), 0")

@@ -33,7 +33,9 @@ class TestingGuideSystemTest < Minitest::Test
         assert_no_turbo_cable_stream_source "stocks", connected: false
         assert_no_turbo_cable_stream_source "conversations", wait: 0
         assert_no_turbo_cable_stream_source ["stocks", :other], wait: 0
+        assert_turbo_cable_stream_source channel: /Streams/
         assert_no_turbo_cable_stream_source channel: "RoomChannel", wait: 0
+        assert_no_turbo_cable_stream_source channel: /Room/, wait: 0
         assert_no_turbo_cable_stream_source signed_stream_name: /\\Ax+\\z/, wait: 0
       end
 
@@ -50,13 +52,39 @@ class TestingGuideSystemTest < Minitest::Test
     end
   RUBY
 
+  # Each begins as the first of its process does.
+  FIRST = <<~RUBY
+    require "application_system_test_case"
+
+    class FirstPageTest < ApplicationSystemTestCase
+      module Meanwhile
+        def index
+          super
+          render
+          Turbo::StreamsChannel.broadcast_before_to("stocks", targets: "body > *:first-child", html: "<p>Published before anybody followed</p>")
+        end
+      end
+
+      test "what is published between the first page and its following arrives" do
+        Hikyaku.web&.shutdown
+        Hikyaku.reset
+        StocksController.prepend(Meanwhile)
+        visit root_path
+        assert_text "Published before anybody followed"
+      ensure
+        Meanwhile.remove_method(:index)
+      end
+    end
+  RUBY
+
   test "the application's system tests pass" do
     browser, = skip_unless_available("chromium")
     assert_equal 1, GUIDE.size
-    folder = RailsServer::Folder.new({**GUIDE, "test/application_system_test_case.rb" => DRIVEN, "test/system/selector_test.rb" => SELECTOR}, example: LiveApplication::EXAMPLE)
+    folder = RailsServer::Folder.new({**GUIDE, "test/application_system_test_case.rb" => DRIVEN, "test/system/selector_test.rb" => SELECTOR, "test/system/first_page_test.rb" => FIRST},
+      example: LiveApplication::EXAMPLE)
     output, status = folder.run("bin/rails", "db:test:prepare", "test:system", RAILS_ENV: "test", MT_NO_PLUGINS: nil, CHROMIUM: browser)
     assert status.success?, output
-    assert_match(/^3 runs, \d+ assertions, 0 failures, 0 errors, 0 skips$/, output)
+    assert_match(/^4 runs, \d+ assertions, 0 failures, 0 errors, 0 skips$/, output)
   ensure
     folder&.remove
   end

@@ -6,9 +6,9 @@ import {Hikyaku} from "./stream.js";
 // Calls Turbo's refresh for a page that lacks something: once for all its elements, not all browsers at one moment, and for
 // hidden pages when they are seen.
 //
-// What was refreshed may lack the same again, as a page that comes out of a cache with a name that has expired. So what has not been
-// live since it was loaded is refreshed only if the last time is long ago, longer each time. That time outlives the document, which
-// a refresh may load anew.
+// What was refreshed may lack the same again, as a page that comes out of a cache with a name that has expired. So for what has not been
+// live since it was loaded the last time must be long ago, longer each time. A gap waits until it is; a name that has expired will be
+// asked about again. That time outlives the document, which a refresh may load anew.
 const refreshing = {
   spread: 2 * SECOND,
   least: 10 * SECOND, // between two
@@ -16,15 +16,32 @@ const refreshing = {
   growth: 6,
   key: "hikyaku/refreshed",
   last: null, // {url, at, fruitless}: how often in a row it was of no use
-  wanted: new Map(), // whether there is still somebody who wants it, and whether that was live
+  wanted: new Map(), // whether there is still somebody who wants it: {live, due}, whether that was live, and when its time comes
+  share: 0, // of the spread
+  timer: null,
+  at: Infinity, // what is waited for: the timer, and then that the page is seen
 
-  // `wants` says whether it is still of use when its time has come.
-  plan(live, wants) {
+  // `wants` says whether it is still of use when its time has come; `waits`, whether that may be later than now.
+  plan(live, waits, wants) {
     if (!globalThis.Turbo) return;
     const {since, fruitless} = this.before();
-    if (!live && since < Math.min(this.least * this.growth ** fruitless, this.longest)) return;
-    this.wanted.set(wants, live);
-    if (this.wanted.size === 1) setTimeout(() => this.whenSeen(), Math.max(Math.random() * this.spread, this.least - since));
+    const pause = live ? this.least : Math.min(this.least * this.growth ** fruitless, this.longest);
+    if (!live && !waits && since < pause) return;
+    if (this.wanted.size === 0) this.share = Math.random();
+    this.wanted.set(wants, {live, due: Date.now() + Math.max(this.share * this.spread, pause - since)});
+    this.wait();
+  },
+
+  get due() {
+    return Math.min(...[...this.wanted.values()].map(({due}) => due));
+  },
+
+  wait() {
+    const {due} = this;
+    if (due >= this.at) return;
+    clearTimeout(this.timer);
+    this.at = due;
+    this.timer = setTimeout(() => this.whenSeen(), Math.max(due - Date.now(), 0));
   },
 
   whenSeen() {
@@ -34,11 +51,16 @@ const refreshing = {
 
   now() {
     for (const wants of this.wanted.keys()) if (!wants()) this.wanted.delete(wants);
-    if (this.wanted.size === 0) return;
+    // Nobody is left, or only who has time.
+    if (this.due > Math.max(this.at, Date.now())) {
+      this.at = Infinity;
+      return this.wait();
+    }
     // Of a page that is on its way already, Turbo would not take another; when it is there, nobody wants this any more.
     if (["initialized", "started"].includes(Turbo.navigator?.currentVisit?.state)) return setTimeout(() => this.whenSeen(), SECOND);
-    this.note([...this.wanted.values()].includes(true));
+    this.note([...this.wanted.values()].some(({live}) => live));
     this.wanted.clear();
+    this.at = Infinity;
     // Turbo takes only what the document's addresses are relative to for the page.
     if (Turbo.session?.refresh && document.baseURI === location.href) Turbo.session.refresh(location.href);
     else Turbo.visit(location.href, {action: "replace"});
@@ -52,7 +74,7 @@ const refreshing = {
       // Without storage it is as long ago as this document remembers.
     }
     const since = last?.url === this.url ? Date.now() - last.at : NaN;
-    return since >= 0 && since < this.longest ? {since, fruitless: Number(last.fruitless) || 0} : {since: Infinity, fruitless: 0};
+    return since >= 0 && since < 2 * this.longest ? {since, fruitless: Number(last.fruitless) || 0} : {since: Infinity, fruitless: 0};
   },
 
   note(live) {
@@ -202,7 +224,7 @@ export function defineElement() {
       if (state === "caught-up") this.#live = true;
       if (!allowed || !(state === "gap" || (state === "refused" && detail.reason === "expired"))) return;
       const stream = this.#stream;
-      refreshing.plan(this.#live, () => this.#stream === stream && this.isConnected);
+      refreshing.plan(this.#live, state === "gap", () => this.#stream === stream && this.isConnected);
     }
   }
 
@@ -214,6 +236,6 @@ export function defineElement() {
     if (target.localName !== "hikyaku-presence" || detail.reason !== "expired") return;
     const name = target.getAttribute("signed-stream-name");
     const wants = () => target.isConnected && target.getAttribute("signed-stream-name") === name;
-    queueMicrotask(() => event.defaultPrevented || refreshing.plan(target.hasAttribute("count"), wants));
+    queueMicrotask(() => event.defaultPrevented || refreshing.plan(target.hasAttribute("count"), false, wants));
   });
 }

@@ -36,7 +36,7 @@ module Hikyaku
       # two.
       #
       # @return [String, nil] nil when the hub is in another process and does not answer
-      def hikyaku_last_event_id = Railtie.mount.newest
+      def hikyaku_last_event_id = Railtie.mount.newest(request&.env)
 
       # Tells clients of this resource where its updates come from, in a `Link` header.
       #

@@ -15,7 +15,9 @@ module Hikyaku
       SCATTERED = "the server has several processes, and a hub lives in one: let Puma run it beside them (plugin :hikyaku in " \
         "config/puma.rb), or run it elsewhere (bin/rails hikyaku:hub) and set config.hikyaku.hub to its address"
       REQUEST = "request.hikyaku"
-      private_constant :SCATTERED, :REQUEST
+      # RFC 3875 section 4.1.17: servers set it, and requests that a test makes by itself are without.
+      SERVER = "SERVER_SOFTWARE"
+      private_constant :SCATTERED, :REQUEST, :SERVER
 
       # @return [Settings]
       attr_reader :settings
@@ -49,8 +51,10 @@ module Hikyaku
 
       # The newest event, as somebody knows it who may read nothing private: who begins after it misses nothing, or is told.
       #
+      # @param env [Hash, nil] the Rack environment of the request for which a page is rendered
       # @return [String, nil] where nothing was published yet, an id that stands for that; nil where nobody knows
-      def newest
+      def newest(env = nil)
+        hold if env && opened_by?(env)
         hub = Hikyaku.hub
         return hub.cursor(Hub::Grant.new(matchers: [hub.matcher("exact", "/")])) if hub
         (@newest ||= settings.newest)&.call
@@ -100,6 +104,9 @@ module Hikyaku
       def inspect = settings.remote? ? "Hikyaku at #{settings.public_url || settings.hub}" : "Hikyaku"
 
       private
+
+      # A test publishes to nobody, and needs no hub; but where a server has the page, a browser will follow what happens from there on.
+      def opened_by?(env) = ::Rails.env.test? && env.key?(SERVER) && Hikyaku.web.nil? && !scattered?(env) && settings.routed?
 
       def relay = @relay ||= Relay.new
 
