@@ -38,6 +38,25 @@ class CLIDoctorTest < Minitest::Test
     TEXT
   end
 
+  test "a key that is not the hub's comes with what to change" do
+    result = hikyaku("doctor", *@flags, "--publisher-key", "another key of the publishers, and long enough", "--only", "publisher", HOME)
+    assert_equal 1, result.code
+    assert_match(/^FAIL  publisher +the token is refused: the publisher key is not the hub's.*\n +the hub and who signs need keys.*\n +hikyaku serve: --publisher-key KEY.*\n +rails: config\.hikyaku\.publisher_key/, result.out)
+  end
+
+  test "what is shown though it was not asked for is what the help says" do
+    help = done("doctor", "--help").gsub(/\s+/, " ")
+    always = Hikyaku::Doctor.const_get(:ALWAYS).map(&:id)
+    assert_includes help, "--only CHECK This check, and what fails of those that all others need (#{always.join(", ")})"
+    assert_includes help, "--skip CHECK Not this check; of those that all others need, what fails is shown all the same"
+    guide = File.read(File.expand_path("../../docs/guides/doctor.md", __dir__))
+    assert_includes guide, "#{always[0..-2].map { |name| "`#{name}`" }.join(", ")} and `#{always.last}` are run all the same"
+    keys = ["--publisher-key", "another key of the publishers, and long enough"]
+    checks = %w[--only --skip].map { |flag| hikyaku("doctor", *@flags, *keys, flag, {"--only" => "reach", "--skip" => "publisher"}.fetch(flag), HOME).out }
+    checks.each { |out| assert_match(/^FAIL  publisher/, out) }
+    assert_match(/\Aok    reach .*\nFAIL  publisher/, checks.first)
+  end
+
   test "warnings count only if they are asked to" do
     bad = proxy(skew: 30)
     flags = [*@flags, "--connect", "127.0.0.1:#{bad.port}", "--only", "clock"]
@@ -76,6 +95,7 @@ class CLIDoctorTest < Minitest::Test
     result = hikyaku("doctor", *@flags, *@keys, "--resource-identifier", AWAY, "--only", "publisher", HOME)
     assert_equal 1, result.code
     assert_match(/its audience: the hub takes tokens for #{HOME}/o, result.out)
+    assert_match(/^ {20,}hikyaku serve: --resource-identifier URL/, result.out)
   end
 
   test "what was given in a wrong way is one line, and names the option" do

@@ -31,13 +31,16 @@ class DoctorTaskTest < Minitest::Test
     result = doctor(settings(resource_identifier: HOME, **KEYS, publisher_key: "another key of the publishers, and long enough"), "--only", "publisher")
     assert_equal 1, result.code, result.to_s
     assert_match(/^FAIL  publisher/, result.out)
+    assert_match(/^ +rails: config\.hikyaku\.publisher_key, or hikyaku: \{publisher_key: …\} in the credentials; without them, the same secret_key_base$/, result.out)
     assert_secret result, "another key"
   end
 
   test "another hub is given by its URL, and says itself who it is" do
     settings = settings(resource_identifier: AWAY, **KEYS)
     assert_match BOTH_WELL, doctor(settings, *PAIR, url: HOME).out
-    assert_match(/^FAIL  publisher/, doctor(settings, "--only", "publisher", "--insecure").out, "the application's own is of another name")
+    out = doctor(settings, "--only", "publisher", "--insecure").out
+    assert_match(/^FAIL  publisher/, out, "the application's own is of another name")
+    assert_match(/^ +rails: config\.hikyaku\.resource_identifier = "URL"$/, out)
     # Where the application publishes to is not where its clients find the hub.
     out = doctor(settings(resource_identifier: HOME, **KEYS), "--only", "reach", env: {"HIKYAKU_HUB" => "http://127.0.0.1/hub"}).out
     assert_match(/\Aok    reach +#{HOME} /o, out)

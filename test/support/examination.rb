@@ -42,7 +42,7 @@ module Examination
   def examine(place, url = HOME, keys: %i[publisher subscriber], secrets: AccessTokens::SECRETS, issuer: AccessTokens::ISSUER, **options)
     keys = keys.to_h { |role| [role, {issuer: issuer, key: secrets.fetch(role)}] }
     @doctor = Hikyaku::Doctor.new(url, keys: keys, connect: "127.0.0.1:#{place.port}", **PATIENT, **options)
-    @doctor.run
+    @doctor.run.each { |finding| refute_empty finding.advice, "nothing to change: #{finding.inspect}" if finding.level == :fail }
   end
 
   # @return [Array<Hikyaku::Doctor::Finding>] of one check

@@ -17,7 +17,9 @@ module Hikyaku
 
       NUMBER = /\A\d{1,9}(?:\.\d{1,6})?\z/
       ROLES = %i[publisher subscriber].freeze
-      private_constant :NUMBER, :ROLES
+      # Those that are run whatever is asked for; what looks is loaded only when it is to look.
+      ALWAYS = "certificate, reach, metadata, publisher, subscriber"
+      private_constant :NUMBER, :ROLES, :ALWAYS
 
       private
 
@@ -48,8 +50,8 @@ module Hikyaku
         value_option(parser, "--origin ORIGIN", "Whose pages use the hub, as https://www.example.com: may they?") { |text| @given[:origin] = text }
         value_option(parser, "--page URL", "A page of the application that should lead to the hub with Link") { |text| @given[:page] = text }
         value_option(parser, "--topic TOPIC", "On which to publish and listen (a new one)") { |text| @given[:topic] = text }
-        value_option(parser, "--only CHECK", "This check alone; may be repeated") { |text| (@given[:only] ||= []) << text }
-        value_option(parser, "--skip CHECK", "Not this check; may be repeated") { |text| (@given[:skip] ||= []) << text }
+        value_option(parser, "--only CHECK", "This check, and what fails of those that all others need (#{ALWAYS}); may be repeated") { |text| (@given[:only] ||= []) << text }
+        value_option(parser, "--skip CHECK", "Not this check; of those that all others need, what fails is shown all the same; may be repeated") { |text| (@given[:skip] ||= []) << text }
       end
 
       def way_options(parser)

@@ -1,13 +1,19 @@
 # frozen_string_literal: true
 
+require_relative "advice/hub"
+
 module Hikyaku
   class Doctor
     # What to change, by what is wrong and by what stands in front of the hub.
     #
     # @api private
     module Advice
+      # The two ways in which a hub is configured. Both are always said: who looks from outside need not know which it is, and
+      # an application may publish to a hub that is a command.
+      WAYS = ["hikyaku serve", "rails"].freeze
       # Under "any" stands what is true whatever it is.
       TABLE = {
+        **Hub::TABLE,
         buffering: {
           "any" => "whatever stands between must pass each byte on as it comes: no response buffering on the hub's path",
           "nginx" => "proxy_buffering off; in the hub's location, and no proxy_ignore_headers X-Accel-Buffering",
@@ -30,13 +36,12 @@ module Hikyaku
           "Cloudflare" => "it leaves answers with Cache-Control: no-transform alone: see that nothing takes that field away"
         },
         idle: {
-          "any" => "what cuts must wait longer than the hub's heartbeat (15 s unless set), or the hub must send it sooner: --heartbeat SECONDS",
+          "any" => "what cuts must wait longer than the hub's heartbeat (15 s unless set), or the hub must send it sooner",
+          "hikyaku serve" => "--heartbeat SECONDS",
+          "rails" => "config.hikyaku.heartbeat = SECONDS",
           "nginx" => "proxy_read_timeout 75s; and send_timeout 75s; in the hub's location",
           "Apache" => "ProxyPass … timeout=75, or ProxyTimeout 75",
           "Cloudflare" => "it waits about 100 s for a byte: keep the heartbeat below"
-        },
-        silence: {
-          "any" => "set the hub's heartbeat (--heartbeat 15): it keeps what stands between from cutting, and lets clients notice a dead connection"
         },
         lifetime: {
           "any" => "something limits how long an answer may take as a whole: lift that limit on the hub's path",
@@ -90,9 +95,6 @@ module Hikyaku
           "nginx" => "no proxy_set_header Cookie",
           "Cloudflare" => "no cache rule on the hub's path"
         },
-        secure_cookie: {
-          "any" => "serve the hub over https; or for trying out, where there is none: --cookie-name mercure_access_token"
-        },
         headers: {
           "any" => "pass the header fields of the hub's answers on unchanged",
           "nginx" => "no proxy_hide_header, expires or add_header Cache-Control in the hub's location"
@@ -115,9 +117,6 @@ module Hikyaku
           "Apache" => "ProxyPass /.well-known/oauth-protected-resource/.well-known/mercure http://…",
           "Caddy" => "a second path in the matcher: /.well-known/oauth-protected-resource/.well-known/mercure"
         },
-        identifier: {
-          "any" => "start the hub with --resource-identifier URL, the URL that clients use; tokens must be made for it (aud)"
-        },
         paths: {
           "any" => "send the hub's path and all that lies below it to the hub, with every method (GET, HEAD, POST, QUERY, DELETE, OPTIONS)",
           "nginx" => "location /.well-known/mercure { … } in place of location =, no limit_except, and proxy_pass without a path",
@@ -128,7 +127,9 @@ module Hikyaku
           "any" => "let the method QUERY through; Puma does with supported_http_methods Puma::Const::SUPPORTED_HTTP_METHODS + [\"QUERY\"]"
         },
         cors: {
-          "any" => "start the hub with --cors-origin ORIGIN, and pass its Access-Control-* fields and OPTIONS through"
+          "any" => "let the hub allow the origin, and pass its Access-Control-* fields and OPTIONS through",
+          "hikyaku serve" => "--cors-origin ORIGIN",
+          "rails" => "config.hikyaku.cors_origins = [\"ORIGIN\"]"
         },
         cors_twice: {
           "any" => "let the hub alone answer for CORS: a browser refuses a field that is there twice",
@@ -144,18 +145,22 @@ module Hikyaku
           "nginx" => "one server in the upstream of the hub's path",
           "kamal-proxy" => "the hub as an accessory or a role on one host, with the hub's path routed to it"
         },
-        development: {
-          "any" => "developer mode is for one's own machine: start the hub without --dev, and with keys of its own"
-        },
         metrics: {
           "any" => "keep /metrics for yourself: send only the hub's paths to it",
           "nginx" => "no location / that leads to the hub"
         },
         discovery: {
-          "any" => "add to the page's answer: Link: <HUB URL>; rel=\"mercure\"; hikyaku_discovery does so in a controller"
+          "any" => "add to the page's answer: Link: <HUB URL>; rel=\"mercure\"",
+          "rails" => "hikyaku_discovery in the controller, before the page is rendered"
         }
       }.freeze
-      private_constant :TABLE
+      # Of an answer that a hub does not give, or gives for a reason of its own.
+      STATUSES = {400 => :request, 403 => :forbidden, 404 => :paths, 405 => :paths, 429 => :connections, 501 => :paths}.freeze
+      private_constant :WAYS, :TABLE, :STATUSES
+
+      # @param status [Integer] that is not what was expected
+      # @return [Symbol] the defect
+      def self.defect_of(status) = STATUSES.fetch(status) { (status >= 500) ? :broken : :place }
 
       # @param defect [Symbol]
       # @param front [Front, nil]
@@ -165,7 +170,7 @@ module Hikyaku
         known = lines.except("any")
         # Of something that does not say what it is, what most people have is said beside what is always true.
         names = front&.names.to_a.any? ? front.names : ["nginx"]
-        [lines.fetch("any"), *known.slice(*names).map { |name, line| "#{name}: #{line}" }]
+        [lines.fetch("any"), *known.slice(*WAYS, *names).map { |name, line| "#{name}: #{line}" }]
       end
     end
   end

@@ -30,7 +30,7 @@ module Hikyaku
         found = catch(:found) { perform }
         Array(found).compact
       rescue ConnectionFailed => error
-        [failed(error.message)]
+        [failed(error.message, :broken)]
       end
 
       private
@@ -47,10 +47,13 @@ module Hikyaku
 
       def ok(message, **measured) = finding(:ok, message, nil, measured)
 
-      # @param defect [Symbol, nil] of Advice
-      def warning(message, defect = nil, **measured) = finding(:warn, message, defect, measured)
+      # @param defects [Symbol, Array<Symbol>, nil] of Advice
+      def warning(message, defects = nil, **measured) = finding(:warn, message, defects, measured)
 
-      def failed(message, defect = nil, **measured) = finding(:fail, message, defect, measured)
+      # What fails comes with what to change.
+      #
+      # @param defects [Symbol, Array<Symbol>] of Advice
+      def failed(message, defects, **measured) = finding(:fail, message, defects, measured)
 
       def skipped(message) = finding(:skip, message, nil, {})
 
@@ -70,9 +73,9 @@ module Hikyaku
         settle(skipped("not checked, because events do not come at once: see buffering")) if visit.held?
       end
 
-      def finding(level, message, defect, measured)
+      def finding(level, message, defects, measured)
         Finding.new(check: self.class.id, level: level, message: message, measured: measured.compact.transform_values { |value| value.is_a?(Float) ? value.round(3) : value },
-          advice: defect ? Advice.on(defect, visit.front) : [])
+          advice: Array(defects).flat_map { |defect| Advice.on(defect, visit.front) })
       end
 
       def seconds(number) = Words.seconds(number)

@@ -84,6 +84,10 @@ module Hikyaku
       end
 
       # @param role [Symbol]
+      # @return [Boolean] whether the token, made elsewhere, is one whose claims can be read
+      def jwt?(role) = !claims_of(@tokens.fetch(role)).nil?
+
+      # @param role [Symbol]
       # @return [Hash] the claims of a token that was made elsewhere: not verified
       def claims(role) = claims_of(@tokens.fetch(role)) || {}
 

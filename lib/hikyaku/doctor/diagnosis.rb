@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "advice"
 require_relative "challenge"
 require_relative "words"
 
@@ -12,7 +13,9 @@ module Hikyaku
       # Tokens that are tried.
       MOST = 30
       OTHER = {publisher: :subscriber, subscriber: :publisher}.freeze
-      private_constant :MOST, :OTHER
+      # By what differs in the token that is accepted.
+      DIFFERING = {issuer: :issuer, audience: :identifier}.freeze
+      private_constant :MOST, :OTHER, :DIFFERING
 
       # @param visit [Visit]
       # @param role [Symbol]
@@ -25,16 +28,16 @@ module Hikyaku
       end
 
       # @param answer [Exchange] the refusal
-      # @return [Array(String, Symbol), Array(String, nil)] a sentence, and the defect of Advice
+      # @return [Array(String, Symbol), Array(String, Array<Symbol>)] a sentence, and the defects of Advice
       def of(answer)
         challenge = Challenge.new(answer)
         case answer.status
         when 401 then unauthorized(answer, challenge)
         when 403 then forbidden(challenge)
-        when 400 then ["the request is refused (400): #{Words.quote(answer.detail || answer.body)}", nil]
+        when 400 then ["the request is refused (400): #{Words.quote(answer.detail || answer.body)}", :request]
         when 404, 405, 501 then ["the request does not get to the hub: #{answer.status}", :paths]
-        when 429 then ["too many connections come from here (429)", nil]
-        else ["#{answer.status} is answered#{": #{Words.quote(answer.detail)}" if answer.detail}", nil]
+        when 429 then ["too many connections come from here (429)", :connections]
+        else ["#{answer.status} is answered#{": #{Words.quote(answer.detail)}" if answer.detail}", Advice.defect_of(answer.status)]
         end
       end
 
@@ -43,12 +46,12 @@ module Hikyaku
       def unauthorized(answer, challenge)
         return ["something in front of the hub asks for a password (#{challenge.scheme.capitalize})", :authorization] if challenge.scheme && !challenge.bearer?
         return ["the hub saw no token: the header Authorization does not get to it", :authorization] if challenge.bearer? && challenge.error.nil?
-        [refused, nil]
+        refused
       end
 
       def forbidden(challenge)
-        return ["something in front of the hub refuses (403)", nil] unless challenge.bearer?
-        ["the token is good, but does not grant #{(@role == :publisher) ? "publishing to" : "subscribing to"} #{@visit.topic}: give --topic TOPIC, one that it grants", nil]
+        return ["something in front of the hub refuses (403)", :forbidden] unless challenge.bearer?
+        ["the token is good, but does not grant #{(@role == :publisher) ? "publishing to" : "subscribing to"} #{@visit.topic}: give --topic TOPIC, one that it grants", :grant]
       end
 
       # What differs in the first token that is accepted is what is wrong.
@@ -58,8 +61,10 @@ module Hikyaku
           token = @visit.credentials.token(@role, @visit.topic, audience: @visit.audience, **differing)
           return explain(differing) if accepted?(@attempt.call(token))
         end
-        "the token is refused: the #{@role} key is not the hub's (#{tried} were tried)"
+        ["the token is refused: the #{@role} key is not the hub's (#{tried} were tried)", key]
       end
+
+      def key = :"#{@role}_key"
 
       def accepted?(answer) = answer.status == 200 || answer.status == 403
 
@@ -89,17 +94,18 @@ module Hikyaku
       def explain(differing)
         wrong = []
         wrong << "its key: the hub believes the one that is given as #{OTHER.fetch(@role)} key" if differing.key?(:signed_by)
-        wrong << "its issuer: the hub trusts #{Words.quote(differing[:issuer])}, not #{@visit.credentials.signer(@role).issuer} (--issuer)" if differing.key?(:issuer)
-        wrong << "its audience: the hub takes tokens for #{Words.quote(differing[:audience])}, not #{@visit.audience} (--resource-identifier)" if differing.key?(:audience)
-        "the token is refused for #{Words.list(wrong)}"
+        wrong << "its issuer: the hub trusts #{Words.quote(differing[:issuer])}, not #{@visit.credentials.signer(@role).issuer}" if differing.key?(:issuer)
+        wrong << "its audience: the hub takes tokens for #{Words.quote(differing[:audience])}, not #{@visit.audience}" if differing.key?(:audience)
+        ["the token is refused for #{Words.list(wrong)}", {signed_by: key, **DIFFERING}.select { |what, _| differing.key?(what) }.values]
       end
 
       # Of a token that was made elsewhere there is only what it says.
       def given
+        return ["the token is refused: it is no JWT", :token] unless @visit.credentials.jwt?(@role)
         claims = @visit.credentials.claims(@role)
-        reasons = [expired(claims["exp"]), audience(claims["aud"])].compact
-        return "the token is refused: #{Words.list(reasons)}" if reasons.any?
-        "the token is refused, though it is in time#{" and for this hub" if @visit.resource}: its key or its issuer (#{Words.quote(claims["iss"].inspect)}) is not one that the hub trusts for #{@role}s"
+        reasons = {token: expired(claims["exp"]), identifier: audience(claims["aud"])}.compact
+        return ["the token is refused: #{Words.list(reasons.values)}", [:token, *reasons.keys].uniq] if reasons.any?
+        ["the token is refused, though it is in time#{" and for this hub" if @visit.resource}: its key or its issuer (#{Words.quote(claims["iss"].inspect)}) is not one that the hub trusts for #{@role}s", [:token, key]]
       end
 
       def expired(time)
@@ -107,7 +113,9 @@ module Hikyaku
       end
 
       def audience(aud)
-        "it is for #{Words.quote(Array(aud).join(" "))}, and the hub calls itself #{Words.quote(@visit.resource)}" if @visit.resource && !Array(aud).include?(@visit.resource)
+        return if @visit.resource.nil? || Array(aud).include?(@visit.resource)
+        named = Words.quote(Array(aud).join(" "))
+        "#{named.empty? ? "it names no audience" : "it is for #{named}"}, and the hub calls itself #{Words.quote(@visit.resource)}"
       end
     end
   end

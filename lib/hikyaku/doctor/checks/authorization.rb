@@ -20,7 +20,7 @@ module Hikyaku
           answer = client.request("POST", headers: NONSENSE, form: [%w[topic urn:hikyaku:doctor]])
           challenge = Challenge.new(answer)
           return failed("POST does not get to the hub: #{answer.status}", :paths) if [404, 405, 501].include?(answer.status)
-          return failed("to what is no token it answers #{answer.status}, not 401") unless answer.status == 401
+          return failed("to what is no token it answers #{answer.status}, not 401", Advice.defect_of(answer.status)) unless answer.status == 401
           unchallenged(answer, challenge) || judge(challenge)
         end
 

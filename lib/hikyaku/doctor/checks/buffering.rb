@@ -102,10 +102,10 @@ module Hikyaku
 
         # The hub begins a stream with a comment, and sends one after each time of silence.
         def with_comments(stream)
-          return ok("the hub's first comment comes at once (for events give --publisher-key or --token)") if stream.wait(patience) { stream.comments.any? }
+          return ok("the hub's first comment comes at once (for events give a publisher's key or token)") if stream.wait(patience) { stream.comments.any? }
           visit.progress("buffering: waiting for a comment of the hub", options.hold)
           stream.wait(options.hold) { stream.comments.any? }
-          return warning("no comment of the hub came within #{seconds(options.hold)}; for events give --publisher-key or --token", :buffering) if stream.comments.empty?
+          return warning("no comment of the hub came within #{seconds(options.hold)}; for events give a publisher's key or token", :buffering) if stream.comments.empty?
           visit.hold_events
           failed("the hub's first comment comes after #{seconds(stream.comments.first - stream.sent_at)}", :buffering, seconds: stream.comments.first - stream.sent_at)
         end

@@ -19,7 +19,7 @@ module Hikyaku
 
         def perform
           date = date_of(visit.answer)
-          return warning("the answer has no Date, so the clocks cannot be compared") unless date
+          return warning("the answer has no Date, so the clocks cannot be compared", :headers) unless date
           # Date is cut to whole seconds, and was written at some moment between question and answer.
           early = date - visit.answer.answered_at
           late = date + 1 - visit.answer.asked_at
@@ -48,7 +48,7 @@ module Hikyaku
 
         def token(role, claims, date)
           expires, issued = claims.values_at("exp", "iat").map { |value| value if value.is_a?(Numeric) }
-          if expires && expires <= date.to_i then failed("by the server's clock the #{role}'s token has expired #{Words.long(date.to_i - expires)} ago")
+          if expires && expires <= date.to_i then failed("by the server's clock the #{role}'s token has expired #{Words.long(date.to_i - expires)} ago", :token)
           elsif issued && issued > date.to_i + SMALL then warning("by the server's clock the #{role}'s token was issued #{Words.long(issued - date.to_i)} in the future", :clock)
           end
         end

@@ -38,7 +38,7 @@ module Hikyaku
           return [failed("#{what} is answered with #{values.size} fields #{ALLOW}: browsers refuse that", :cors_twice)] if values.size > 1
           return [failed("#{what} of #{options.origin} is answered without #{ALLOW} (#{answer.status})", :cors)] if values.empty?
           value = values.first
-          return [warning("pages of any origin may read, but without their cookie (#{ALLOW}: *)")] if value == "*"
+          return [warning("pages of any origin may read, but without their cookie (#{ALLOW}: *)", :cors)] if value == "*"
           return [failed("#{what} of #{options.origin} is answered for #{Words.quote(value)}", :cors)] unless value == options.origin
           return [] if answer["access-control-allow-credentials"] == "true"
           [warning("pages of #{options.origin} may read, but without their cookie (no Access-Control-Allow-Credentials)", :cors)]

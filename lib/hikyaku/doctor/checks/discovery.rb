@@ -21,7 +21,7 @@ module Hikyaku
           return skipped("not checked: give --page URL, a page that should lead to the hub") unless options.page
           page = page_place
           answer = Client.new(page).request("GET")
-          return failed("#{page} answers #{answer.status}") unless answer.status == 200
+          return failed("#{page} answers #{answer.status}", :page) unless answer.status == 200
           judge(page, links(answer["link"].to_s))
         end
 

@@ -25,7 +25,7 @@ module Hikyaku
         end
 
         def type(stream)
-          return failed("a subscribe is answered #{stream.status}") unless stream.status == 200
+          return failed("a subscribe is answered #{stream.status}", Advice.defect_of(stream.status)) unless stream.status == 200
           return failed("its type is #{stream.type || "missing"}, not text/event-stream: clients refuse it", :headers) unless stream.type == "text/event-stream"
           charset = stream["content-type"][/charset\s*=\s*"?([^\s";]+)/i, 1]
           warning("its type says charset=#{Words.quote(charset)}: event streams are UTF-8", :headers) unless charset.nil? || charset.casecmp?("utf-8")

@@ -53,7 +53,7 @@ module Hikyaku
           silent = stream.ended_at - (stream.last_byte_at || stream.head_at)
           measured = {seconds: lasted, silent: silent}
           how = (stream.ended == :reset) ? "reset" : "closed"
-          return warning("the hub itself ended the stream after #{seconds(lasted)}: its max_lifetime is short, or it was stopped", **measured) if stream.retry && silent < MOMENT
+          return warning("the hub itself ended the stream after #{seconds(lasted)}: its max_lifetime is short, or it was stopped", :max_lifetime, **measured) if stream.retry && silent < MOMENT
           beat = rhythm(stream)
           return failed("the stream was #{how} after #{seconds(lasted)}, though comments came each #{seconds(beat)}: its whole time is limited", :lifetime, **measured) if beat && silent < MISSED * beat
           failed("the stream was #{how} after #{seconds(silent)} without a byte: clients come back again and again, or do not notice", :idle, **measured)

@@ -22,7 +22,7 @@ module Hikyaku
         end
 
         def without
-          visit.publishless = "nobody can publish; give --publisher-key, --dev or --token#{reason}"
+          visit.publishless = "nobody can publish; give --publisher-key, --dev or --token (in an application config.hikyaku.publisher_key or --token)#{reason}"
           skipped("not checked: #{visit.publishless}")
         end
 

@@ -29,7 +29,7 @@ module Hikyaku
           [*found, judge(answer)]
         rescue ConnectionFailed => error
           visit.stop("nothing answers")
-          failed(error.message)
+          failed(error.message, :unreachable)
         end
 
         def ask = client.request("GET", headers: {"accept" => "text/event-stream"})
@@ -38,14 +38,14 @@ module Hikyaku
           target = place.redirected(answer["location"])
           if count >= MOST_REDIRECTS || (place.tls? && !target.tls?)
             visit.stop("it redirects elsewhere")
-            return failed("#{place} redirects to #{Words.quote(target.to_s)}: #{(count >= MOST_REDIRECTS) ? "one time too many" : "that is not encrypted"}")
+            return failed("#{place} redirects to #{Words.quote(target.to_s)}: #{(count >= MOST_REDIRECTS) ? "one time too many" : "that is not encrypted"}", :redirect)
           end
           from = place.to_s
           kept = visit.move(target) ? "" : " (keys and tokens stay behind: give that URL here, too)"
-          warning("#{from} redirects to #{Words.quote(target.to_s)} (#{answer.status}), where the rest is checked#{kept}: give clients that URL; many do not follow")
+          warning("#{from} redirects to #{Words.quote(target.to_s)} (#{answer.status}), where the rest is checked#{kept}: give clients that URL; many do not follow", :redirect)
         rescue ConfigError
           visit.stop("it redirects elsewhere")
-          failed("#{place} redirects (#{answer.status}) to what is no URL")
+          failed("#{place} redirects (#{answer.status}) to what is no URL", :redirect)
         end
 
         def judge(answer)
@@ -54,7 +54,8 @@ module Hikyaku
           reason = unlike(answer)
           return ok("#{place} answers in #{seconds(answer.head_seconds)}#{behind}", address: answer.address, seconds: answer.head_seconds, front: visit.front.names) unless reason
           visit.stop("no hub answers at this URL")
-          failed("#{place}#{behind}: #{reason}")
+          # Where nothing is at the path, the URL is the first thing to doubt.
+          failed("#{place}#{behind}: #{reason}", (answer.status == 404) ? :place : Advice.defect_of(answer.status))
         end
 
         # Without a matcher a hub refuses, or asks for a token.

@@ -32,8 +32,8 @@ module Hikyaku
           visit.open_to_all if answer.nil? || answer.status == 200
           return late unless answer
           return ok("without a token a stream of public updates is opened") if answer.status == 200
-          visit.streamless = "readers need a token; give --subscriber-key, --dev or --token#{reason}"
-          return skipped("not checked: #{visit.streamless}") if answer.status == 401 && Challenge.new(answer).bearer?
+          visit.streamless = "readers need a token; give --subscriber-key, --dev or --token (in an application config.hikyaku.subscriber_key or --token)#{reason}"
+          return skipped("not checked: #{visit.streamless}") if answer.status == 401 && [nil, "bearer"].include?(Challenge.new(answer).scheme)
           visit.streamless = "a subscribe is refused: see subscriber"
           failed(*Diagnosis.new(visit, :subscriber) { answer }.of(answer))
         end
