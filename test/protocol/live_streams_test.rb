@@ -126,13 +126,15 @@ class Protocol::LiveStreamsTest < Protocol::Test
     publish(topic("b"), "secret before", private: "on")
     stream = live(topic("a"), token: subscriber(topic("a")))
     publish(topic("a"), "1", private: "on")
+    assert_equal "1", stream.next.data
     assert_equal 204, change(stream, topic("a"), topic("b"), token: subscriber(topic("b"))).status
     publish(topic("a"), "not any more", private: "on")
     publish(topic("b"), "2", private: "on")
+    assert_equal "2", stream.next.data
     assert_equal 204, change(stream, topic("a"), topic("b")).status, "without a token"
     publish(topic("b"), "nor this", private: "on")
     publish(topic("a"), "3")
-    assert_equal %w[1 2 3], stream.take(3).map(&:data)
+    assert_equal "3", stream.next.data
   end
 
   test "with a new token a stream outlives the old one, and ends with the new (Subscribers)" do

@@ -42,14 +42,21 @@ module Hikyaku
       #
       # @return [void]
       def close
+        # First the file: to close a socket waits for whoever is using it.
+        take_away
         @sockets.each { |socket| socket.close unless socket.closed? }
-        File.unlink(address.path) if @identity && identity == @identity
-        @identity = nil
       rescue SystemCallError
         nil
       end
 
       private
+
+      def take_away
+        File.unlink(address.path) if @identity && identity == @identity
+        @identity = nil
+      rescue SystemCallError
+        nil
+      end
 
       def listen_tcp
         port = address.port

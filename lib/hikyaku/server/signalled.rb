@@ -12,6 +12,9 @@ module Hikyaku
     #
     # @api private
     module Signalled
+      AT_ONCE_SECONDS = 1
+      private_constant :AT_ONCE_SECONDS
+
       private
 
       # @param at_once [#call] what cannot wait even when the process ends at once
@@ -37,7 +40,7 @@ module Hikyaku
       def hurry(signals, at_once)
         Thread.new do
           nil until Signals::STOP.include?(signals.wait)
-          at_once.call
+          Thread.new(&at_once).join(AT_ONCE_SECONDS)
           exit!(1)
         end
       end
