@@ -225,7 +225,7 @@ class BenchPipeliningTest < Minitest::Test
     assert_equal [2.0, [3.0, 1.0, 2.0]], scenario.measure_in(1, lossy).values_at("seconds", "all_seconds")
     assert_equal [4, 5, 6], seeds
     assert_equal 3.0, scenario.measure_in(0, without)["seconds"]
-    assert_equal "weak-4g", scenario.place(lossy)
+    assert_equal [["weak-4g nginx Y", 5]] * 2, [lossy, without].map { |cell| scenario.place(cell) }
   end
 
   test "a plot's axis may begin at 0" do

@@ -20,8 +20,10 @@ module Bench
       tcp_congestion_control tcp_slow_start_after_idle tcp_no_metrics_save tcp_window_scaling tcp_sack tcp_timestamps tcp_ecn tcp_fastopen
       tcp_moderate_rcvbuf tcp_rmem tcp_wmem tcp_limit_output_bytes
     ].freeze
+    # A visit mostly waits for its link: of a core it takes a tenth.
+    EACH_CORE = 2
     LOCK = Mutex.new
-    private_constant :LOCK
+    private_constant :EACH_CORE, :LOCK
 
     # Of the scenarios as classes.
     module Facts
@@ -44,7 +46,7 @@ module Bench
         super
         scenario.extend(Facts)
         scenario.suite(Suite::PIPELINING)
-        scenario.at_once(Etc.nprocessors)
+        scenario.at_once(EACH_CORE * Etc.nprocessors)
       end
 
       # @return [String]
@@ -61,9 +63,11 @@ module Bench
       end
     end
 
+    # Clients on the same page are measured one after another, in turn. Each visit has a link of its own, so pages do not share one.
+    #
     # @param cell [Cell]
-    # @return [String] the link
-    def place(cell) = cell.test.split.first
+    # @return [Array] the page: link, server, size and number of images
+    def place(cell) = [cell.test, cell.size]
 
     # @return [Hash] figures
     def measure_in(round, cell)
