@@ -46,6 +46,21 @@ HK_TEST(what_comes_while_the_disk_is_busy_shares_the_next_sync)
     desk_end(&desk);
 }
 
+/* Where messages come faster than segments are made, as on a busy machine, a client is told to try again. */
+static bool is_taken(desk_t *desk, int client, uint64_t id, const char *payload)
+{
+    desk_send_at(desk, client, id, HK_LEVEL_WRITTEN, "a", payload);
+    hk_frame_t answer = desk_answer(desk, client);
+    if (answer.type == HK_FRAME_ERROR) {
+        HK_CHECK_EQUAL_INT(HK_CODE_OVERLOADED, desk_code(&answer));
+        poll(NULL, 0, 1);
+        return false;
+    }
+    HK_CHECK_EQUAL_INT(HK_FRAME_ACK, answer.type);
+    HK_CHECK_EQUAL_UINT(id, answer.id);
+    return true;
+}
+
 HK_TEST(segments_are_made_while_messages_come)
 {
     enum { MESSAGES = 300 };
@@ -56,8 +71,8 @@ HK_TEST(segments_are_made_while_messages_come)
     desk_begin_stored(&desk, NULL);
     int client = desk_client(&desk, "");
     for (uint64_t id = 1; id <= MESSAGES; id++) {
-        desk_send_at(&desk, client, id, HK_LEVEL_WRITTEN, "a", payload);
-        HK_CHECK_EQUAL_UINT(id, desk_expect(&desk, client, HK_FRAME_ACK).id);
+        while (!is_taken(&desk, client, id, payload)) {
+        }
     }
     HK_CHECK(desk_stats(&desk).journal.segments > 5);
     HK_CHECK(!desk.on_loop);

@@ -304,18 +304,25 @@ static inline bool desk_next(desk_t *desk, int client, hk_frame_t *frame)
     return true;
 }
 
-/* The next frame, waited for where a disk or TCP is in between, which must be of this type. */
-static inline hk_frame_t desk_expect(desk_t *desk, int client, int type)
+/* The next frame, waited for where a disk or TCP is in between. */
+static inline hk_frame_t desk_answer(desk_t *desk, int client)
 {
     hk_frame_t frame;
     for (int waited = 0;; waited++, poll(NULL, 0, 1)) {
         HK_CHECK(waited < PATIENCE_MS);
         rig_run(&desk->rig);
         if (desk_next(desk, client, &frame)) {
-            HK_CHECK_EQUAL_INT(type, frame.type);
             return frame;
         }
     }
+}
+
+/* The same, which must be of this type. */
+static inline hk_frame_t desk_expect(desk_t *desk, int client, int type)
+{
+    hk_frame_t frame = desk_answer(desk, client);
+    HK_CHECK_EQUAL_INT(type, frame.type);
+    return frame;
 }
 
 static inline bool desk_hears_nothing(desk_t *desk, int client)
