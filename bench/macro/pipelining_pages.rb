@@ -7,6 +7,8 @@ module Bench
   class PipeliningPages < Scenario
     include Visits
 
+    # Browsers do not only wait.
+    at_once Etc.nprocessors
     title "Pages"
     order 61
     about <<~TEXT

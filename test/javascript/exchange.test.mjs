@@ -966,6 +966,57 @@ describe("a gap", () => {
     assert.deepEqual(one.details.at(-1), {reason: "overrun", lastEventId: "x"});
   });
 
+  test("is told to each who comes from there, also while the stream of the first still runs", async () => {
+    for (const settings of [{}, {changeable: false}, {tells: false}, {changeable: false, announces: false}]) {
+      const {world, hub, exchange} = browser();
+      Object.assign(hub, settings);
+      const tab = new BrowserTab(exchange);
+      const readers = [tab.stream("/a", "#unknown")];
+      for (const another of [tab, new BrowserTab(exchange), tab]) {
+        await world.pass(MINUTE);
+        readers.push(another.stream("/a", "#unknown"));
+      }
+      await world.pass(MINUTE);
+      hub.publish("/a", "1");
+      await world.pass(SECOND);
+      assert.deepEqual(readers.map(({data, state}) => [data, state]), Array(4).fill([["1"], "gap"]), JSON.stringify(settings));
+      assert.equal(hub.streams.size, 1);
+    }
+  });
+
+  test("is told to those, too, who come later from an event before it, of whichever topic", async () => {
+    for (const topic of ["/a", "/b"]) {
+      const {world, hub, exchange, readers} = await browsing(["/a", "/b"]);
+      const before = hub.publish(topic, "before");
+      await world.pass(SECOND);
+      hub.up = false;
+      hub.cut();
+      hub.publish("/a", "lost");
+      hub.forgotten = hub.log.length;
+      const behind = hub.lastId;
+      hub.up = true;
+      await world.pass(10 * SECOND);
+      const [late, next] = [before, behind].map((cursor) => new BrowserTab(exchange).stream("/a", cursor));
+      await world.pass(10 * SECOND);
+      hub.publish("/a", "1");
+      await world.pass(SECOND);
+      assert.deepEqual(readers.map((reader) => reader.state), ["gap", "gap"]);
+      assert.deepEqual([late.data, late.state, next.data, next.state], [["1"], "gap", ["1"], "caught-up"], topic);
+    }
+  });
+
+  test("of an event that was too large is told to those who come later from before it", async () => {
+    const {world, hub, exchange, readers: [reader]} = await browsing(["/a"]);
+    const before = hub.publish("/a", "1");
+    const large = hub.publish("/a", "x".repeat(LIMITS.eventLength + 1));
+    await world.pass(SECOND);
+    const [late, next] = [before, large].map((cursor) => new BrowserTab(exchange).stream("/a", cursor));
+    await world.pass(10 * SECOND);
+    hub.publish("/a", "2");
+    await world.pass(SECOND);
+    assert.deepEqual([reader, late, next].map(({data, state}) => [data, state]), [[["1", "2"], "gap"], [["2"], "gap"], [["2"], "caught-up"]]);
+  });
+
   test("without names is everybody's", async () => {
     const {world, hub, readers} = await browsing(["/a", "/b"]);
     for (const stream of hub.streams) stream.send(`event: mercure\nid: #9\ndata: {"type": "gap", "reason": "overrun"}\n\n`);

@@ -9,17 +9,21 @@ const HUBS = {
   "whose streams can be changed": {},
   "whose streams cannot be changed": {changeable: false},
   "that forgets": {history: 30},
+  "that forgets all the time": {forgets: true, rare: [12, 14, 25, 40]},
+  "that forgets all the time, and whose streams cannot be changed": {forgets: true, changeable: false, rare: [9, 20, 63]},
   "that sends no comments": {heartbeat: 0},
   "that does not tell when a stream has caught up": {tells: false},
   "that does neither": {changeable: false, heartbeat: 0},
 };
 
-for (const [name, settings] of Object.entries(HUBS)) {
-  test(`with a hub ${name} every page gets what came after it was rendered, in order, once`, async () => {
-    for (let seed = first; seed < first + 5; seed += 1) {
-      const {mistakes, mostStreams} = await simulate(seed, settings);
+// `rare`: seeds by which something happens that seldom does.
+for (const [name, {rare = [], ...settings}] of Object.entries(HUBS)) {
+  test(`with a hub ${name} every page gets what came after it was rendered, in order, once, or is told of a gap`, async () => {
+    for (const seed of [...Array.from({length: 5}, (_, index) => first + index), ...rare]) {
+      const {mistakes, mostStreams, gaps} = await simulate(seed, settings);
       assert.deepEqual(mistakes.slice(0, 3), [], `SEED=${seed}`);
       assert.ok(mostStreams <= 3, `${mostStreams} connections, SEED=${seed}`);
+      if (!settings.history) assert.equal(gaps > 0, Boolean(settings.forgets), `${gaps} gaps, SEED=${seed}`);
     }
   });
 }

@@ -269,6 +269,41 @@ class ClientTurboTest < Minitest::Test
     assert_equal [3, 1], [loads, page.js("JSON.parse(sessionStorage['hikyaku/refreshed']).fruitless")]
   end
 
+  # An element of another stream, of which something is lost; since then it has come to a newer event. The refresh is a minute off.
+  def lacking(page)
+    page.js("Math.random = () => 0, sessionStorage['hikyaku/refreshed'] = JSON.stringify({url: location.pathname + location.search, at: Date.now(), fruitless: 1}), 0")
+    page.js("window.lacking = element('/other', '#unknown'), 0")
+    page.until("no gap: #{page.js("window.states")}") { page.js("window.lacking.state") == "gap" }
+    @site.publish("/other", "nothing to render")
+    page.until("it stays where it was") { page.js("window.lacking.getAttribute('cursor')") == @site.newest }
+  end
+
+  test "a page that left for Turbo's cache before its refresh is refreshed when it comes back" do
+    page = tab
+    add
+    lacking(page)
+    go(page, address(visit: 1))
+    assert_equal 2, loads
+    page.js("delete sessionStorage['hikyaku/refreshed'], history.back(), 0")
+    page.until("it was not refreshed") { loads == 3 }
+    page.until("it is not the new page") { page.js("document.querySelectorAll('hikyaku-stream-source').length") == 1 }
+    assert_equal [address], @site.pages.last(1).map { |path| "#{@site.origin}#{path}" }
+    assert_list(caught_up(page))
+  end
+
+  test "an element that lacked something begins anew when its page is morphed, and is not refreshed again" do
+    page = tab
+    lacking(page)
+    page.page.execute(<<~JS)
+      const same = window.lacking.cloneNode()
+      for (const name of ["state", "lacking"]) same.removeAttribute(name)
+      Turbo.morphElements(window.lacking, same)
+    JS
+    page.until("it is in the state #{page.js("window.lacking.state")}") { page.js("window.lacking.state") == "caught-up" }
+    refute page.js("window.lacking.hasAttribute('lacking')")
+    assert_equal 1, loads
+  end
+
   test "the page may keep an event from being rendered" do
     page = tab
     page.js("addEventListener('hikyaku:event', (event) => event.detail.data.includes('item 1<') && event.preventDefault()), 0")

@@ -379,6 +379,7 @@ class Attempts {
 //            where the cursor is from before the topic was added, until it is moved: taken up from there, the stream would bring
 //            what its readers had before they came
 // from       the number in the history from which on no event that was sent before it was added can be
+// start      the number in the history before which nothing tells what follows, since something was lost there; at the time `brokenAt`
 class Topic {
   readers = new Set();
   whole = true; // all events since `base` are in the history
@@ -386,9 +387,23 @@ class Topic {
   lastAt = -Infinity;
   emptySince = null;
   question = null;
+  start = 0;
+  brokenAt = -Infinity;
 
   constructor(key, {base, joined, settled, anchored = false, from = Infinity, at}) {
     Object.assign(this, {key, base, joined, settled, anchored, from, at});
+  }
+
+  // Since when its events come without a gap.
+  get steadyAt() {
+    return Math.max(this.at, this.brokenAt);
+  }
+
+  // Something is lost. Who comes later with a cursor from before must be told, too: nothing from before is known to be followed by what
+  // comes now. The stream's cursor is moved behind the gap for what has settled; for others it would bring what was lost, too late.
+  interrupt(number, time) {
+    const anchored = this.anchored && this.settled;
+    Object.assign(this, {whole: false, lastId: null, lastAt: -Infinity, start: number, brokenAt: time, anchored});
   }
 }
 
@@ -544,12 +559,12 @@ class Cargo {
   }
 
   // Those of which something is missing, as an event of the hub's says.
-  lost({matches, last_event_id: lastEventId}) {
+  lost({matches, reason, last_event_id: lastEventId}) {
     if (Array.isArray(matches)) {
       const patterns = new Set(matches.map((each) => each?.match));
       return this.all.filter((topic) => this.#doorway.matchers(topic.key).some(([, pattern]) => patterns.has(pattern)));
     }
-    const added = this.all.filter((topic) => !topic.settled && topic.base === lastEventId);
+    const added = this.all.filter((topic) => reason === "unknown" && !topic.settled && topic.base === lastEventId);
     return added.length > 0 ? added : this.all;
   }
 }
@@ -837,6 +852,7 @@ class History {
   #entries = [];
   #length = 0;
   next = 0;
+  gaps = 0;
 
   add(topic, event) {
     this.#entries.push({topic, event, settled: topic.settled, number: this.next++});
@@ -846,6 +862,13 @@ class History {
       oldest.topic.whole = false;
       this.#length -= oldest.event.data.length;
     }
+  }
+
+  // A gap has a number, as an event has: a cursor is right on one side of it.
+  interrupt(topics, time) {
+    this.next += 1;
+    this.gaps += 1;
+    for (const topic of topics) topic.interrupt(this.next, time);
   }
 
   // The events of a topic after a cursor, or null where it isn't certain which these are.
@@ -858,22 +881,24 @@ class History {
   }
 
   #tells(entry, topic, cursor) {
-    if (entry.event.id !== cursor) return false;
+    if (entry.event.id !== cursor || entry.number < topic.start) return false;
     return entry.topic === topic || (entry.settled && topic.settled && entry.number >= topic.from);
   }
 }
 
-// The ids of events, and the topic that each came for: against repeats.
+// The ids of events, and the topic that each came for: against repeats. What comes again after a gap is none: who came since then is
+// yet to have it.
 class Seen {
   #topics = new Map();
 
   has(id, topic) {
-    return this.#topics.get(id) === topic;
+    const seen = this.#topics.get(id);
+    return seen?.topic === topic && seen.start === topic.start;
   }
 
   add(id, topic) {
     this.#topics.delete(id);
-    this.#topics.set(id, topic);
+    this.#topics.set(id, {topic, start: topic.start});
     if (this.#topics.size > LIMITS.ids) this.#topics.delete(this.#topics.keys().next().value);
   }
 }
@@ -1036,7 +1061,8 @@ class Trunk {
   }
 
   #missed(topic, cursor) {
-    if (cursor === null || (topic.settled && cursor === this.#cursor && this.#cursorAt >= topic.from)) return [];
+    const right = topic.settled && topic.anchored && this.#cursorAt >= Math.max(topic.from, topic.start);
+    if (cursor === null || (right && cursor === this.#cursor)) return [];
     return this.#history.after(topic, cursor);
   }
 
@@ -1051,10 +1077,7 @@ class Trunk {
   check(reason = null) {
     const now = this.#world.now();
     this.poke();
-    if (!this.open) {
-      if (reason) this.#attempts.hurry();
-      return;
-    }
+    if (!this.open) return reason ? this.#attempts.hurry() : undefined;
     this.#settle();
     const connection = this.#connection;
     connection.at = Math.min(connection.at, now); // the clock may have been set back
@@ -1155,15 +1178,17 @@ class Trunk {
     return true;
   }
 
-  // A connection, or null when none was to be had; then there is a time to try again.
+  // A connection, or null when none was to be had; then there is a time to try again. One that was asked for before a gap is of no
+  // use behind it: it would bring what was lost after what came since.
   async #opened(grant, keys, from) {
     const connection = new Connection(this.#world);
+    const {gaps} = this.#history;
     this.#attempts.begin();
     try {
       const refusal = await connection.open(grant, this.cargo.query(keys), {from, plain: this.#plain});
-      if (!refusal && !this.closed) return connection;
+      if (!refusal && !this.closed && gaps === this.#history.gaps) return connection;
       connection.close();
-      if (!this.closed) this.#refused(grant, refusal);
+      if (refusal && !this.closed) this.#refused(grant, refusal);
     } catch {
       // To a hub of another origin that does not know our header the browser sends nothing at all.
       if (connection.isForeign(grant)) this.#plain = !this.#plain;
@@ -1214,7 +1239,7 @@ class Trunk {
     if (from !== null) this.#catchUp.begin(connection.question);
     else this.#soundFrom = connection.openedAt; // to have a cursor
     this.#tellConnected(this.cargo.readers());
-    if (lost) this.#doorway.tell(this.cargo.readers(), "gap", {reason: "unknown", lastEventId: from});
+    if (lost) this.#lack(this.cargo.all, {reason: "unknown", lastEventId: from});
     this.#doorway.opened(this);
   }
 
@@ -1326,17 +1351,22 @@ class Trunk {
     if (document?.type !== "gap") return false;
     const topics = this.cargo.lost(document);
     const settled = topics.some((topic) => topic.settled);
-    if (event.identified && settled) this.#mark(event.id);
     // The header of the answer may have said it already.
     const told = this.#gapTold && settled && document.reason === "unknown";
     if (told) this.#gapTold = false;
-    else this.#doorway.tell(this.cargo.readers(topics), "gap", {reason: document.reason, lastEventId: document.last_event_id});
+    else this.#lack(topics, {reason: document.reason, lastEventId: document.last_event_id});
+    if (event.identified && settled) this.#mark(event.id);
     return true;
   }
 
   #oversize(id) {
+    this.#lack(this.cargo.all, {reason: "oversize", lastEventId: id});
     if (id) this.#markAll(id);
-    this.#doorway.tell(this.cargo.readers(), "gap", {reason: "oversize", lastEventId: id});
+  }
+
+  #lack(topics, detail) {
+    this.#history.interrupt(topics, this.#world.now());
+    this.#doorway.tell(this.cargo.readers(topics), "gap", detail);
   }
 
   // ---- what has arrived
@@ -1686,17 +1716,18 @@ class Doorway {
     const [here, there] = [elder.cargo.topic(key), trunk.cargo.topic(key)];
     if (!here || !there || !elder.open || !trunk.open) return false;
     if (here.lastId !== null && here.lastId === there.lastId) return true;
-    const since = Math.max(here.at, there.at, here.lastAt, there.lastAt);
+    const since = Math.max(here.steadyAt, there.steadyAt, here.lastAt, there.lastAt);
     const unknown = [elder, trunk].filter((each) => !each.hasAllSince(since));
     for (const each of unknown) each.sound(since);
     return unknown.length === 0 || this.#seemTogether(elder, trunk, here, there, since);
   }
 
   // Of hubs that do not tell, a comment says so, sooner than time does; or a shorter time, where others wait for a place. But what
-  // came on one connection may be late on the other, so that neither may lack what the other has had since both carry the topic.
+  // came on one connection may be late on the other, so that neither may lack what the other has had since both carry the topic
+  // without a gap.
   #seemTogether(elder, trunk, here, there, since) {
-    if (there.lastAt >= here.at && !elder.hasSeen(here, there.lastId)) return false;
-    if (here.lastAt >= trunk.openedAt && !trunk.hasSeen(there, here.lastId)) return false;
+    if (there.lastAt >= here.steadyAt && !elder.hasSeen(here, there.lastId)) return false;
+    if (here.lastAt >= Math.max(trunk.openedAt, there.brokenAt) && !trunk.hasSeen(there, here.lastId)) return false;
     const patience = this.#waiting.size > 0 ? TIMES.impatience : TIMES.drained;
     return [elder, trunk].every((each) => each.seemsToHaveAllSince(since, patience));
   }
@@ -2511,9 +2542,12 @@ const inPreview = () => document.documentElement.hasAttribute("data-turbo-previe
 // hikyaku:reconnecting {reason, status, pause}, hikyaku:gap {reason, lastEventId}, hikyaku:refused {reason, status};
 // hikyaku:event {id, type, data} is each event. preventDefault() of an event keeps it from being rendered, of a gap, or of a name
 // that has expired, keeps the page from being refreshed.
+//
+// Its attribute `lacking` says that after a gap the page was not rendered anew yet. Its cursor has gone on since then; so a page that
+// Turbo has kept in its cache asks for the refresh again when it comes back.
 function defineElement() {
   class StreamSourceElement extends HTMLElement {
-    static observedAttributes = ["signed-stream-name", "cursor", "src", "state"];
+    static observedAttributes = ["signed-stream-name", "cursor", "src", "state", "lacking"];
     #stream = null;
     #since = 0;
     #closing = null;
@@ -2532,7 +2566,8 @@ function defineElement() {
       this.#closing ??= setTimeout(() => this.#stop(), 0);
     }
 
-    // The page is another one now: it was rendered at another event. One that was rendered at the same has morphed the state away.
+    // The page is another one now: it was rendered at another event, or lacks no more what it did. One that was rendered at the same has
+    // morphed the state away.
     attributeChangedCallback(name, before, now) {
       if (this.#writing || before === now || !this.#stream || this.#restarting) return;
       if (name === "state") return this.#stream.state ? this.#write("state", this.#stream.state) : undefined;
@@ -2563,6 +2598,7 @@ function defineElement() {
         onstate: (state, detail) => this.#become(state, detail),
         oncursor: (cursor) => this.#write("cursor", cursor),
       });
+      if (this.hasAttribute("lacking")) this.#refresh(true);
     }
 
     #stop() {
@@ -2615,8 +2651,13 @@ function defineElement() {
       const allowed = this.#dispatch(state, detail);
       if (state === "caught-up") this.#live = true;
       if (!allowed || !(state === "gap" || (state === "refused" && detail.reason === "expired"))) return;
+      if (state === "gap") this.#write("lacking", "");
+      this.#refresh(state === "gap");
+    }
+
+    #refresh(waits) {
       const stream = this.#stream;
-      refreshing.plan(this.#live, state === "gap", () => this.#stream === stream && this.isConnected);
+      refreshing.plan(this.#live, waits, () => this.#stream === stream && this.isConnected);
     }
   }
 

@@ -13,6 +13,7 @@ import {LIMITS, TIMES} from "./limits.js";
 //            where the cursor is from before the topic was added, until it is moved: taken up from there, the stream would bring
 //            what its readers had before they came
 // from       the number in the history from which on no event that was sent before it was added can be
+// start      the number in the history before which nothing tells what follows, since something was lost there; at the time `brokenAt`
 class Topic {
   readers = new Set();
   whole = true; // all events since `base` are in the history
@@ -20,9 +21,23 @@ class Topic {
   lastAt = -Infinity;
   emptySince = null;
   question = null;
+  start = 0;
+  brokenAt = -Infinity;
 
   constructor(key, {base, joined, settled, anchored = false, from = Infinity, at}) {
     Object.assign(this, {key, base, joined, settled, anchored, from, at});
+  }
+
+  // Since when its events come without a gap.
+  get steadyAt() {
+    return Math.max(this.at, this.brokenAt);
+  }
+
+  // Something is lost. Who comes later with a cursor from before must be told, too: nothing from before is known to be followed by what
+  // comes now. The stream's cursor is moved behind the gap for what has settled; for others it would bring what was lost, too late.
+  interrupt(number, time) {
+    const anchored = this.anchored && this.settled;
+    Object.assign(this, {whole: false, lastId: null, lastAt: -Infinity, start: number, brokenAt: time, anchored});
   }
 }
 
@@ -178,12 +193,12 @@ export class Cargo {
   }
 
   // Those of which something is missing, as an event of the hub's says.
-  lost({matches, last_event_id: lastEventId}) {
+  lost({matches, reason, last_event_id: lastEventId}) {
     if (Array.isArray(matches)) {
       const patterns = new Set(matches.map((each) => each?.match));
       return this.all.filter((topic) => this.#doorway.matchers(topic.key).some(([, pattern]) => patterns.has(pattern)));
     }
-    const added = this.all.filter((topic) => !topic.settled && topic.base === lastEventId);
+    const added = this.all.filter((topic) => reason === "unknown" && !topic.settled && topic.base === lastEventId);
     return added.length > 0 ? added : this.all;
   }
 }

@@ -316,17 +316,18 @@ export class Doorway {
     const [here, there] = [elder.cargo.topic(key), trunk.cargo.topic(key)];
     if (!here || !there || !elder.open || !trunk.open) return false;
     if (here.lastId !== null && here.lastId === there.lastId) return true;
-    const since = Math.max(here.at, there.at, here.lastAt, there.lastAt);
+    const since = Math.max(here.steadyAt, there.steadyAt, here.lastAt, there.lastAt);
     const unknown = [elder, trunk].filter((each) => !each.hasAllSince(since));
     for (const each of unknown) each.sound(since);
     return unknown.length === 0 || this.#seemTogether(elder, trunk, here, there, since);
   }
 
   // Of hubs that do not tell, a comment says so, sooner than time does; or a shorter time, where others wait for a place. But what
-  // came on one connection may be late on the other, so that neither may lack what the other has had since both carry the topic.
+  // came on one connection may be late on the other, so that neither may lack what the other has had since both carry the topic
+  // without a gap.
   #seemTogether(elder, trunk, here, there, since) {
-    if (there.lastAt >= here.at && !elder.hasSeen(here, there.lastId)) return false;
-    if (here.lastAt >= trunk.openedAt && !trunk.hasSeen(there, here.lastId)) return false;
+    if (there.lastAt >= here.steadyAt && !elder.hasSeen(here, there.lastId)) return false;
+    if (here.lastAt >= Math.max(trunk.openedAt, there.brokenAt) && !trunk.hasSeen(there, here.lastId)) return false;
     const patience = this.#waiting.size > 0 ? TIMES.impatience : TIMES.drained;
     return [elder, trunk].every((each) => each.seemsToHaveAllSince(since, patience));
   }

@@ -119,9 +119,12 @@ const inPreview = () => document.documentElement.hasAttribute("data-turbo-previe
 // hikyaku:reconnecting {reason, status, pause}, hikyaku:gap {reason, lastEventId}, hikyaku:refused {reason, status};
 // hikyaku:event {id, type, data} is each event. preventDefault() of an event keeps it from being rendered, of a gap, or of a name
 // that has expired, keeps the page from being refreshed.
+//
+// Its attribute `lacking` says that after a gap the page was not rendered anew yet. Its cursor has gone on since then; so a page that
+// Turbo has kept in its cache asks for the refresh again when it comes back.
 export function defineElement() {
   class StreamSourceElement extends HTMLElement {
-    static observedAttributes = ["signed-stream-name", "cursor", "src", "state"];
+    static observedAttributes = ["signed-stream-name", "cursor", "src", "state", "lacking"];
     #stream = null;
     #since = 0;
     #closing = null;
@@ -140,7 +143,8 @@ export function defineElement() {
       this.#closing ??= setTimeout(() => this.#stop(), 0);
     }
 
-    // The page is another one now: it was rendered at another event. One that was rendered at the same has morphed the state away.
+    // The page is another one now: it was rendered at another event, or lacks no more what it did. One that was rendered at the same has
+    // morphed the state away.
     attributeChangedCallback(name, before, now) {
       if (this.#writing || before === now || !this.#stream || this.#restarting) return;
       if (name === "state") return this.#stream.state ? this.#write("state", this.#stream.state) : undefined;
@@ -171,6 +175,7 @@ export function defineElement() {
         onstate: (state, detail) => this.#become(state, detail),
         oncursor: (cursor) => this.#write("cursor", cursor),
       });
+      if (this.hasAttribute("lacking")) this.#refresh(true);
     }
 
     #stop() {
@@ -223,8 +228,13 @@ export function defineElement() {
       const allowed = this.#dispatch(state, detail);
       if (state === "caught-up") this.#live = true;
       if (!allowed || !(state === "gap" || (state === "refused" && detail.reason === "expired"))) return;
+      if (state === "gap") this.#write("lacking", "");
+      this.#refresh(state === "gap");
+    }
+
+    #refresh(waits) {
       const stream = this.#stream;
-      refreshing.plan(this.#live, state === "gap", () => this.#stream === stream && this.isConnected);
+      refreshing.plan(this.#live, waits, () => this.#stream === stream && this.isConnected);
     }
   }
 

@@ -7,6 +7,7 @@ export class History {
   #entries = [];
   #length = 0;
   next = 0;
+  gaps = 0;
 
   add(topic, event) {
     this.#entries.push({topic, event, settled: topic.settled, number: this.next++});
@@ -16,6 +17,13 @@ export class History {
       oldest.topic.whole = false;
       this.#length -= oldest.event.data.length;
     }
+  }
+
+  // A gap has a number, as an event has: a cursor is right on one side of it.
+  interrupt(topics, time) {
+    this.next += 1;
+    this.gaps += 1;
+    for (const topic of topics) topic.interrupt(this.next, time);
   }
 
   // The events of a topic after a cursor, or null where it isn't certain which these are.
@@ -28,22 +36,24 @@ export class History {
   }
 
   #tells(entry, topic, cursor) {
-    if (entry.event.id !== cursor) return false;
+    if (entry.event.id !== cursor || entry.number < topic.start) return false;
     return entry.topic === topic || (entry.settled && topic.settled && entry.number >= topic.from);
   }
 }
 
-// The ids of events, and the topic that each came for: against repeats.
+// The ids of events, and the topic that each came for: against repeats. What comes again after a gap is none: who came since then is
+// yet to have it.
 export class Seen {
   #topics = new Map();
 
   has(id, topic) {
-    return this.#topics.get(id) === topic;
+    const seen = this.#topics.get(id);
+    return seen?.topic === topic && seen.start === topic.start;
   }
 
   add(id, topic) {
     this.#topics.delete(id);
-    this.#topics.set(id, topic);
+    this.#topics.set(id, {topic, start: topic.start});
     if (this.#topics.size > LIMITS.ids) this.#topics.delete(this.#topics.keys().next().value);
   }
 }

@@ -118,7 +118,8 @@ export class Trunk {
   }
 
   #missed(topic, cursor) {
-    if (cursor === null || (topic.settled && cursor === this.#cursor && this.#cursorAt >= topic.from)) return [];
+    const right = topic.settled && topic.anchored && this.#cursorAt >= Math.max(topic.from, topic.start);
+    if (cursor === null || (right && cursor === this.#cursor)) return [];
     return this.#history.after(topic, cursor);
   }
 
@@ -133,10 +134,7 @@ export class Trunk {
   check(reason = null) {
     const now = this.#world.now();
     this.poke();
-    if (!this.open) {
-      if (reason) this.#attempts.hurry();
-      return;
-    }
+    if (!this.open) return reason ? this.#attempts.hurry() : undefined;
     this.#settle();
     const connection = this.#connection;
     connection.at = Math.min(connection.at, now); // the clock may have been set back
@@ -237,15 +235,17 @@ export class Trunk {
     return true;
   }
 
-  // A connection, or null when none was to be had; then there is a time to try again.
+  // A connection, or null when none was to be had; then there is a time to try again. One that was asked for before a gap is of no
+  // use behind it: it would bring what was lost after what came since.
   async #opened(grant, keys, from) {
     const connection = new Connection(this.#world);
+    const {gaps} = this.#history;
     this.#attempts.begin();
     try {
       const refusal = await connection.open(grant, this.cargo.query(keys), {from, plain: this.#plain});
-      if (!refusal && !this.closed) return connection;
+      if (!refusal && !this.closed && gaps === this.#history.gaps) return connection;
       connection.close();
-      if (!this.closed) this.#refused(grant, refusal);
+      if (refusal && !this.closed) this.#refused(grant, refusal);
     } catch {
       // To a hub of another origin that does not know our header the browser sends nothing at all.
       if (connection.isForeign(grant)) this.#plain = !this.#plain;
@@ -296,7 +296,7 @@ export class Trunk {
     if (from !== null) this.#catchUp.begin(connection.question);
     else this.#soundFrom = connection.openedAt; // to have a cursor
     this.#tellConnected(this.cargo.readers());
-    if (lost) this.#doorway.tell(this.cargo.readers(), "gap", {reason: "unknown", lastEventId: from});
+    if (lost) this.#lack(this.cargo.all, {reason: "unknown", lastEventId: from});
     this.#doorway.opened(this);
   }
 
@@ -408,17 +408,22 @@ export class Trunk {
     if (document?.type !== "gap") return false;
     const topics = this.cargo.lost(document);
     const settled = topics.some((topic) => topic.settled);
-    if (event.identified && settled) this.#mark(event.id);
     // The header of the answer may have said it already.
     const told = this.#gapTold && settled && document.reason === "unknown";
     if (told) this.#gapTold = false;
-    else this.#doorway.tell(this.cargo.readers(topics), "gap", {reason: document.reason, lastEventId: document.last_event_id});
+    else this.#lack(topics, {reason: document.reason, lastEventId: document.last_event_id});
+    if (event.identified && settled) this.#mark(event.id);
     return true;
   }
 
   #oversize(id) {
+    this.#lack(this.cargo.all, {reason: "oversize", lastEventId: id});
     if (id) this.#markAll(id);
-    this.#doorway.tell(this.cargo.readers(), "gap", {reason: "oversize", lastEventId: id});
+  }
+
+  #lack(topics, detail) {
+    this.#history.interrupt(topics, this.#world.now());
+    this.#doorway.tell(this.cargo.readers(topics), "gap", detail);
   }
 
   // ---- what has arrived

@@ -10,6 +10,7 @@ const encoder = new TextEncoder();
 // history      events that are retained
 // heartbeat    milliseconds of silence after which a comment is sent; 0 is never
 // tells        streams that can be changed are told when they have caught up
+// announces    an unknown cursor is told in the stream, too; hubs of other makes say it in a header alone
 // pending()    milliseconds until they have
 export class Hub {
   url = "https://app.test/hub";
@@ -22,6 +23,7 @@ export class Hub {
   history = Infinity;
   heartbeat = 15_000;
   tells = true;
+  announces = true;
   pending = () => 0;
   refusing = null; // a status in place of any answer
   headers = {};
@@ -54,8 +56,19 @@ export class Hub {
   publish(topic, data, {type = topic, id = `#${Math.floor(this.world.random() * 1e15).toString(36)}`} = {}) {
     const event = {id, topic, type, data};
     this.log.push(event);
-    for (const stream of this.streams) if (stream.topics.has(topic)) stream.send(encoded(event));
+    for (const stream of this.streams) if (stream.topics.has(topic) && !stream.skipped.has(topic)) stream.send(encoded(event));
     return event.id;
+  }
+
+  // A stream is too slow: of these topics it lacks what is published meanwhile, and is told so, with the position
+  // at which it goes on. `names`: and of which.
+  overrun(stream, topics, publish, {names = true} = {}) {
+    const document = {type: "gap", reason: "overrun", last_event_id: this.lastId};
+    if (names) document.matches = topics.map((topic) => ({match: topic, match_type: "exact"}));
+    stream.skipped = new Set(topics);
+    publish();
+    stream.skipped.clear();
+    stream.send(`event: mercure\nid: ${this.lastId}\ndata: ${JSON.stringify(document)}\n\n`);
   }
 
   // Every connection is lost, and what is on its way with it.
@@ -111,7 +124,7 @@ export class Hub {
     const known = cursor === "earliest" || ((from > 0 || cursor === this.beginning) && from >= this.oldest);
     if (!known) {
       from = this.oldest;
-      stream.send(`event: mercure\nid: ${this.#idAt(from)}\ndata: ${JSON.stringify({type: "gap", reason: "unknown", last_event_id: cursor})}\n\n`);
+      if (this.announces) stream.send(`event: mercure\nid: ${this.#idAt(from)}\ndata: ${JSON.stringify({type: "gap", reason: "unknown", last_event_id: cursor})}\n\n`);
     }
     for (const event of this.log.slice(from)) if (stream.topics.has(event.topic) && !hadAlready(event)) stream.send(encoded(event));
     return known ? cursor : "earliest";
@@ -151,6 +164,7 @@ class HubStream {
   #beat = null;
   #telling = false;
   #expiry = null;
+  skipped = new Set(); // topics whose events it is not sent
 
   constructor(hub, topics, token, signal) {
     this.#hub = hub;

@@ -1,5 +1,6 @@
-// Days of pages that come and go while everything goes wrong. Whatever happens, a page has in the end what was published after
-// the event that it was rendered at: all of it, in order, once. A page that was told of a gap is rendered again.
+// Days of pages that come and go while everything goes wrong. Whatever happens, each element of a page has in the end what was
+// published after the event that it was rendered at, all of it, in order, once; or it was told of a gap. Then its page is rendered again:
+// now as it should be, now out of a cache, at the same event as before.
 
 import {Exchange} from "../../../app/assets/javascripts/hikyaku.js";
 import {browser, BrowserTab} from "./browser.mjs";
@@ -7,8 +8,8 @@ import {generator} from "./world.mjs";
 
 const TOPICS = ["/a", "/b", "/c", "/d", "/e"];
 
-export async function simulate(seed, {steps = 400, changeable = true, heartbeat = 15_000, history = Infinity, crashes = true, tells = true} = {}) {
-  const simulation = new Simulation(seed, {changeable, heartbeat, history, crashes, tells});
+export async function simulate(seed, {steps = 400, changeable = true, heartbeat = 15_000, history = Infinity, crashes = true, tells = true, forgets = false} = {}) {
+  const simulation = new Simulation(seed, {changeable, heartbeat, history, crashes, tells, forgets});
   await simulation.run(steps);
   return simulation;
 }
@@ -18,11 +19,11 @@ class Simulation {
   gaps = 0;
   mostStreams = 0;
   pages = [];
-  gone = [];
+  cached = []; // where pages were rendered of which there is still a copy
   published = 0;
 
-  constructor(seed, {changeable, heartbeat, history, crashes, tells}) {
-    Object.assign(this, browser({seed}), {seed, crashes, chance: generator(seed * 7919 + 1)});
+  constructor(seed, {changeable, heartbeat, history, crashes, tells, forgets}) {
+    Object.assign(this, browser({seed}), {seed, crashes, forgets, chance: generator(seed * 7919 + 1)});
     Object.assign(this.hub, {changeable, heartbeat, history, tells});
     this.hub.delay = () => this.#delay();
     this.door.delay = () => this.#delay();
@@ -51,6 +52,7 @@ class Simulation {
   }
 
   #act() {
+    if (this.forgets && this.chance() < 0.06) return this.#lose();
     const dice = this.chance();
     if (dice < 0.45) this.hub.publish(this.#pick(TOPICS), String(++this.published));
     else if (dice < 0.62) this.#openPage();
@@ -72,17 +74,43 @@ class Simulation {
     this.#render(tab);
   }
 
+  // The hub forgets, or a stream is too slow, and what it lacks nobody will send.
+  #lose() {
+    const stream = this.#pick([...this.hub.streams]);
+    if (!stream || this.chance() < 0.4) return void (this.hub.forgotten = Math.max(0, this.hub.log.length - Math.floor(this.chance() * 3)));
+    const some = [...stream.topics].filter(() => this.chance() < 0.7);
+    const names = some.length > 0 && (some.length < stream.topics.size || this.chance() < 0.5);
+    const topics = names ? some : [...stream.topics];
+    // It is told before it gets anything that is newer.
+    const lost = TOPICS.filter((topic) => topics.includes(topic) || !stream.topics.has(topic));
+    const publish = () => {
+      for (let count = this.chance() * 4; count > 0; count -= 1) this.hub.publish(this.#pick(lost), String(++this.published));
+    };
+    this.hub.overrun(stream, topics, publish, {names});
+  }
+
   // The page has what was published up to now, and asks for what comes when it has arrived. Some pages say no cursor that the
-  // browser has seen, and some the one that another page was rendered at: they come from a cache.
-  #render(tab, position = this.chance() < 0.1 ? Math.max(this.hub.oldest, this.hub.log.length - Math.floor(this.chance() * 20)) : this.hub.log.length) {
-    const page = {tab, readers: [], open: true};
+  // browser has seen, and some the one that another page was rendered at, or had come to: they come from a cache.
+  #render(tab, position = this.#position()) {
+    const page = {tab, readers: [], open: true, position};
     const cursor = position === 0 ? this.hub.beginning : this.hub.log[position - 1].id;
     const topics = TOPICS.filter((topic) => topic === "/a" || this.chance() < 0.3);
+    if (this.forgets) this.#keep(position);
     this.pages.push(page);
-    this.world.setTimeout(() => {
-      if (!page.open) return;
-      page.readers = topics.map((topic) => Object.assign(tab.stream(topic, cursor), {topic, position}));
-    }, 20 + this.chance() * (this.chance() < 0.1 ? 3_000 : 200));
+    const follow = (list) => page.open && page.readers.push(...list.map((topic) => Object.assign(tab.stream(topic, cursor), {topic, position})));
+    this.world.setTimeout(() => follow(topics), 20 + this.chance() * (this.chance() < 0.1 ? 3_000 : 200));
+    // Elements that came into the page with a part of it.
+    if (this.forgets && this.chance() < 0.3) this.world.setTimeout(() => follow(topics), 20 + this.chance() * 6_000);
+  }
+
+  #position() {
+    if (this.chance() >= (this.forgets ? 0.3 : 0.1)) return this.hub.log.length;
+    if (this.cached.length > 0 && this.chance() < 0.7) return this.#pick(this.cached);
+    return Math.max(this.hub.oldest, this.hub.log.length - Math.floor(this.chance() * 20));
+  }
+
+  #keep(position) {
+    this.cached = [...this.cached, position].slice(-5);
   }
 
   #closePage() {
@@ -92,8 +120,12 @@ class Simulation {
     page.tab.close();
   }
 
+  // Of a page that lacks nothing a copy may be kept; its elements say to where it has everything.
   #end(page) {
     page.open = false;
+    const cursors = new Set(page.readers.map((reader) => reader.cursor));
+    const known = this.hub.log.findIndex((event) => cursors.size === 1 && cursors.has(event.id));
+    if (this.forgets && known >= 0 && page.readers.every((reader) => !reader.states.includes("gap"))) this.#keep(known + 1);
     page.readers.forEach((reader) => reader.leave());
     this.pages = this.pages.filter((other) => other !== page);
   }
@@ -132,7 +164,7 @@ class Simulation {
       if (reader.states.includes("gap")) {
         this.gaps += 1;
         this.#end(page);
-        this.#render(page.tab, this.hub.log.length);
+        this.#render(page.tab, this.forgets && this.chance() < 0.4 ? page.position : this.hub.log.length);
         return;
       }
       const due = this.hub.log.slice(reader.position).filter((event) => event.topic === reader.topic).map((event) => event.data);
