@@ -281,8 +281,9 @@ class BrokerClientReceivingTest < Minitest::Test
     receiver = client.receiver("q")
     catch(:away) { receiver.work { throw :away } }
     receiver.work { break }
-    thread = Thread.new { receiver.work { sleep } }
-    Timeout.timeout(5) { Thread.pass until thread.stop? }
+    inside = Queue.new
+    thread = Thread.new { receiver.work { (inside << true) && sleep } }
+    Timeout.timeout(5) { inside.pop }
     thread.kill.join
     assert_equal [[1, 0], [2, 0], [3, 0]], Array.new(3) { next_of(heard, :NACK).then { |frame| [number(frame.delivery), frame.kind] } }
   end

@@ -59,7 +59,7 @@ class TickerExamplesTest < Minitest::Test
       assert_equal "201", order.code
       @stream = HttpClient.new(server(file).port).stream("GET", "/.well-known/mercure?#{URI.encode_www_form(match: "/stocks/NIHON", last_event_id: since)}")
       # Prices wander before it, perhaps.
-      assert_includes Array.new(3) { JSON.parse(@stream.next.data)["volume"] }, volume
+      assert((1..20).any? { JSON.parse(@stream.next.data)["volume"] == volume }, "nobody was told of the order")
     end
 
     test "#{file}: orders that nobody could give are refused" do
