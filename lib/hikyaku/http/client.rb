@@ -120,6 +120,12 @@ module Hikyaku
         begun(Fetch, build(url, **request), timeout)
       end
 
+      # What is begun in the block, with {#fetch} and {#open}, is asked for together when the block ends: in as few packets as hold it.
+      #
+      # @yield where nothing is waited for
+      # @return [Object] what the block returns
+      def together(&block) = driver.together(&block)
+
       # Begins a request whose answer is taken piece by piece.
       #
       # @param url [String, URI, Address]

@@ -105,7 +105,7 @@ class HTTPClientLinkTest < Minitest::Test
   # Seconds and bytes a second; connections that are worth opening.
   CONNECTIONS = {
     [0.0001, nil] => 1, [0.05, nil] => 1, [0.15, nil] => 2, [0.26, nil] => 3, [0.6, nil] => 6, [30.0, nil] => 6,
-    [0.26, 48_000] => 1, [0.15, 187_500] => 2, [0.6, 1_250_000] => 6, [0.001, 100_000_000] => 6, [0.0001, 100_000_000] => 1, [0.6, 100] => 1
+    [0.26, 48_000] => 1, [0.15, 187_500] => 3, [0.15, 170_000] => 2, [0.6, 1_250_000] => 6, [0.001, 100_000_000] => 6, [0.0001, 100_000_000] => 1, [0.6, 100] => 1
   }.freeze
   private_constant :CONNECTIONS
 

@@ -26,7 +26,7 @@ module Hikyaku
           @lock = Mutex.new
           @servers = []
           @waiting = []
-          @driving = @asleep = @untended = false
+          @driving = @asleep = @untended = @gathering = false
           @pid = Process.pid
           @reader, @writer = IO.pipe
           @work = Queue.new if attended
@@ -53,10 +53,24 @@ module Hikyaku
           nil
         end
 
+        # What is begun in the block is asked for together.
+        #
+        # @return what the block returns
+        def together
+          synchronize do
+            outer, @gathering = @gathering, true
+            yield
+          ensure
+            @gathering = outer
+            nudge unless outer
+          end
+        end
+
         # Has what is new begin at once, if nobody drives.
         #
         # @return [void]
         def nudge
+          return if @gathering
           attend if @work
           return wake if @asleep
           go_on { look } unless @driving

@@ -27,13 +27,15 @@ module Hikyaku
         # trip, too much costs the time of some request heads.
         HOPE = 4
         LEAST_ANSWER = 200 # bytes
+        # What releases the next burst comes somewhat later than a round trip.
+        FULL = 1.1
         MOST_CONNECTIONS = 6
         FEWEST = 2 # requests
         SAMPLES = 12
         WEIGHT = 0.2 # of the newest answer in the mean
         # The steps in which connections are worth their cost when only the round trip is known, seconds.
         LONG_WAY = 0.1
-        private_constant :HOPE, :LEAST_ANSWER, :HEADROOM, :HEADROOM_AT_FIRST, :GROWTH, :STEADY, :FIRST_ANSWER, :INITIAL_BURST, :FEWEST, :SAMPLES, :WEIGHT, :LONG_WAY
+        private_constant :HOPE, :LEAST_ANSWER, :HEADROOM, :HEADROOM_AT_FIRST, :GROWTH, :STEADY, :FIRST_ANSWER, :INITIAL_BURST, :FULL, :FEWEST, :SAMPLES, :WEIGHT, :LONG_WAY
 
         # @return [Float, nil] seconds of a round trip, at best
         attr_reader :round_trip
@@ -93,7 +95,7 @@ module Hikyaku
         # @return [Integer] connections that are worth opening: a new one gives no more than INITIAL_BURST in its first round trip
         def connections
           return 1 unless @round_trip
-          needed = @rate ? @rate * @round_trip / INITIAL_BURST : @round_trip / LONG_WAY
+          needed = @rate ? FULL * @rate * @round_trip / INITIAL_BURST : @round_trip / LONG_WAY
           needed.ceil.clamp(1, MOST_CONNECTIONS)
         end
 

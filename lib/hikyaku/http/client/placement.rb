@@ -29,7 +29,7 @@ module Hikyaku
           @now = now
           @space = pipe ? link.window - pool.connections.sum { |connection| connection.load(@mean) } : 0
           @places = pool.connections.filter_map { |connection| place(connection) if connection.usable? && !connection.probing }
-          @opening = pool.connections.any?(&:opening?)
+          @share = share
           reserve
         end
 
@@ -90,12 +90,12 @@ module Hikyaku
         # Nothing goes behind what wants a connection to itself, nor where such a one is to go next.
         def takes?(place)
           return false if place.alone || place.equal?(@reserved) || full?(place)
-          place.connection.cautious ? place.size.zero? : place.size < share
+          place.connection.cautious ? place.size.zero? : place.size < @share
         end
 
         # While connections are being opened, those that stand leave them something.
         def share
-          return MOST_UNANSWERED unless @opening
+          return MOST_UNANSWERED if @pool.connections.none?(&:opening?)
           all = @waiting.size + @pool.under_way
           [(all / @pool.connections.size.to_f).ceil, FEWEST].max.clamp(1, MOST_UNANSWERED)
         end

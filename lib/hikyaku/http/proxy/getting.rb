@@ -51,9 +51,9 @@ module Hikyaku
           ahead.note.wanted(now)
           outcome = ahead.fetch.outcome
           return refused_ahead(ahead) if outcome.error || (ahead.slim && outcome.status >= 400)
+          learn(outcome)
           return unless ahead.suits?(@headers, outcome)
           ahead.note.finish(outcome.status, outcome.body.bytesize, now)
-          learn(outcome) unless ahead.slim
           return send_whole(304, outcome, "") if unchanged?(outcome)
           send_whole(outcome.status, outcome, outcome.body)
         end
@@ -92,7 +92,8 @@ module Hikyaku
               @proxy.fields.refused(@address.origin, @kind)
               next nil
             end
-            learn(stream) unless slim
+            learn(stream)
+            next nil if slim && Fields.missed?(stream["vary"], @headers, sent)
             pass(stream, note)
           end.then { |kept| kept.nil? ? ask : kept }
         end

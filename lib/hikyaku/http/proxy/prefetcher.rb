@@ -20,8 +20,11 @@ module Hikyaku
         PRIORITIES = {style: 1, script: 1, font: 2, image: 3, other: 3}.freeze
         private_constant :IDENTIFYING, :MOST, :MOST_KEPT_BYTES, :LIFETIME, :PRIORITIES
 
-        # What was fetched ahead: the fetch, what the browser was taken to say, whether all of it was sent, and the page's note of it.
-        Ahead = Struct.new(:fetch, :said, :slim, :at, :note, keyword_init: true) do
+        # What was fetched ahead: the fetch, what the browser was taken to say and what of it was sent, and the page's note of it.
+        Ahead = Struct.new(:fetch, :said, :sent, :at, :note, keyword_init: true) do
+          # @return [Boolean] whether not all was sent
+          def slim = sent.size < said.size
+
           # RFC 9110, section 12.5.5: whether another request would have been answered alike.
           #
           # @param headers [Array<Array(String, String)>]
@@ -29,14 +32,18 @@ module Hikyaku
           # @return [Boolean]
           def suits?(headers, response)
             names = Fields.named(response["vary"])
-            !names.include?("*") && alike?(headers, names)
+            !names.include?("*") && alike?(sent, headers, names)
           end
 
-          # @return [Boolean] whether these fields are the same as were said
-          def alike?(headers, names) = names.all? { |name| said.assoc(name)&.last == headers.assoc(name)&.last }
+          # @return [Boolean] whether it is for who says this
+          def identified?(headers) = alike?(said, headers, IDENTIFYING)
 
           # @return [Integer] that it takes, once it is there
           def bytes = (fetch.done? && fetch.outcome.ok?) ? fetch.outcome.body.bytesize : 0
+
+          private
+
+          def alike?(one, other, names) = names.all? { |name| one.assoc(name)&.last == other.assoc(name)&.last }
         end
 
         # @param fields [Fields]
@@ -57,12 +64,14 @@ module Hikyaku
         # @param now [Float] seconds of the monotonic clock
         # @return [void]
         def fetch(inlines, page:, client:, origin:, headers:, credentials:, now:)
-          inlines.each do |inline|
-            address = Address.parse(inline.url)
-            next unless address.origin == origin
-            ahead(address, inline, page, client, headers, credentials, now)
-          rescue InvalidURL
-            next
+          client.together do
+            inlines.each do |inline|
+              address = Address.parse(inline.url)
+              next unless address.origin == origin
+              ahead(address, inline, page, client, headers, credentials, now)
+            rescue InvalidURL
+              next
+            end
           end
         end
 
@@ -77,7 +86,7 @@ module Hikyaku
             @kept.delete([credentials, address.url])
           end
           return unless found
-          return found if found.alike?(headers, IDENTIFYING)
+          return found if found.identified?(headers)
           found.fetch.cancel
           nil
         end
@@ -100,7 +109,7 @@ module Hikyaku
           sent = @fields.for(address.origin, inline.kind, asked)
           fetch = client.fetch(address, headers: sent, priority: PRIORITIES.fetch(inline.kind, 3))
           note = page.add(address.url, inline.kind, :ahead, now, wanted: false)
-          entry = Ahead.new(fetch: fetch, said: asked, slim: sent.size < asked.size, at: now, note: note)
+          entry = Ahead.new(fetch: fetch, said: asked, sent: sent, at: now, note: note)
           @lock.synchronize { @kept[key] = entry }
         end
 
