@@ -73,6 +73,13 @@ class HTTPClientLinkTest < Minitest::Test
     assert_in_delta 1.6 * filling + 1_500, @link.window, 1
   end
 
+  test "on a short way as much may wait as the line takes in a twentieth of a second, and much before that is known" do
+    @link.connected(0.001)
+    assert_equal 1_000_000.0, @link.window
+    known(round_trip: 0.001, rate: 10_000_000)
+    assert_in_delta 500_000, @link.window, 1
+  end
+
   test "two answers may be under way at least" do
     known(round_trip: 0.001, rate: 1_000)
     20.times { @link.answered(50_000) }

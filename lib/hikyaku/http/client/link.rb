@@ -31,11 +31,16 @@ module Hikyaku
         FULL = 1.1
         MOST_CONNECTIONS = 6
         FEWEST = 2 # requests
+        # So much may wait before the line in any case, in the seconds that it takes: nobody minds, and to ask little by little costs a server a packet each
+        # time, of which it may keep the next back until this one is acknowledged.
+        QUEUE = 0.05
+        NEAR = 0.02 # seconds of a round trip
+        NEAR_BURST = 1_000_000 # bytes
         SAMPLES = 12
         WEIGHT = 0.2 # of the newest answer in the mean
         # The steps in which connections are worth their cost when only the round trip is known, seconds.
         LONG_WAY = 0.1
-        private_constant :HOPE, :LEAST_ANSWER, :HEADROOM, :HEADROOM_AT_FIRST, :GROWTH, :STEADY, :FIRST_ANSWER, :INITIAL_BURST, :FULL, :FEWEST, :SAMPLES, :WEIGHT, :LONG_WAY
+        private_constant :HOPE, :LEAST_ANSWER, :HEADROOM, :HEADROOM_AT_FIRST, :GROWTH, :STEADY, :FIRST_ANSWER, :INITIAL_BURST, :FULL, :FEWEST, :QUEUE, :NEAR, :NEAR_BURST, :SAMPLES, :WEIGHT, :LONG_WAY
 
         # @return [Float, nil] seconds of a round trip, at best
         attr_reader :round_trip
@@ -87,9 +92,9 @@ module Hikyaku
 
         # @return [Float] bytes of answers that may be under way, over all connections
         def window
-          return INITIAL_BURST.to_f * connections unless @rate && @round_trip
+          return (near? ? NEAR_BURST : INITIAL_BURST * connections).to_f unless @rate && @round_trip
           headroom = (@steady < STEADY) ? HEADROOM_AT_FIRST : HEADROOM
-          [headroom * @rate * @round_trip + @answer_bytes, FEWEST * @answer_bytes].max
+          [headroom * @rate * @round_trip + @answer_bytes, QUEUE * @rate, FEWEST * @answer_bytes].max
         end
 
         # @return [Integer] connections that are worth opening: a new one gives no more than INITIAL_BURST in its first round trip
@@ -103,6 +108,8 @@ module Hikyaku
         def record = {"round_trip" => @round_trip&.round(6), "rate" => @rate&.round, "answer" => @answer_bytes.round}.compact
 
         private
+
+        def near? = !@round_trip.nil? && @round_trip < NEAR
 
         def take(rate)
           @steady = (@rate && rate < @rate * GROWTH) ? @steady + 1 : 0
