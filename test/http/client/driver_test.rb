@@ -28,6 +28,22 @@ class HTTPClientDriverTest < Minitest::Test
     end
   end
 
+  test "what is begun together is asked for when all of it is begun" do
+    Misbehaving.run(:well_behaved) do |server|
+      client = Client.new(memory: nil, cache: false, proxy: nil, attended: true)
+      client.get([server.url("/a"), server.url("/b"), server.url("/c")])
+      fetches = client.together do
+        begun = Array.new(4) { |i| client.fetch(server.url("/#{i}")).tap { sleep(0.03) } }
+        assert_equal 3, server.log.size
+        client.together { begun << client.fetch(server.url("/4")) }
+      end
+      await_all(server, 8)
+      assert_equal Array.new(5) { |i| Misbehaving.body_of("/#{i}") }, fetches.map { |fetch| fetch.value.body }
+    ensure
+      client.close
+    end
+  end
+
   test "what did not come before a deadline is not" do
     Misbehaving.run(:slow_first_byte, n: 2, seconds: 60) do |server|
       fetch(server.url("/a")).value
@@ -93,6 +109,13 @@ class HTTPClientDriverTest < Minitest::Test
   def score = verdict.record.fetch("score")
 
   # Until the answer is here to be read.
+  # Nobody waits for the fetches: they go on all the same.
+  def await_all(server, count)
+    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 10
+    sleep(0.005) until server.log.size == count || Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+    assert_equal count, server.log.size
+  end
+
   def await(path)
     socket = @manager.servers.to_a.first.connections.first.reading.first
     deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 20
