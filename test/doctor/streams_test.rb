@@ -88,7 +88,7 @@ class DoctorStreamsTest < Minitest::Test
 
   test "idle: a stream that is cut in silence" do
     found = assert_says :fail, /closed after \S+ m?s without a byte/, check("idle", proxy(hubs: [hub(HOME, heartbeat: 0)], silence: 1), idle: 10)
-    assert_operator found.measured[:silent], :>=, 1
+    assert_operator found.measured[:silent], :>=, 0.9 # each has its own clock
     assert(found.advice.any? { |line| line.include?("proxy_read_timeout") })
   end
 
