@@ -43,6 +43,36 @@ class HTTPAddressTest < Minitest::Test
     end
   end
 
+  test "what is of an origin that was read before is read as if it were not" do
+    random = Random.new(1)
+    pieces = ["/", "/", "//", "/.", "/..", "/%2e", "a", "B.png", "?", "&", "=", "#", "%41", "%zz", "'", "\"", " ", "\u00FC", "\\", "@", ":", "|", "^", "`", "{", "\t", "\n", "~", "[", ".gz", ";"]
+    %w[http://example.com https://example.com http://example.com:8080 http://127.0.0.1:3000 http://[::1]:3000 http://example.com:80 HTTP://Example.com http://u:p@example.com].each do |origin|
+      500.times do
+        text = "#{origin}#{Array.new(random.rand(6)) { pieces.sample(random: random) }.join}"
+        expected = unread { show(text) }
+        show("#{origin}/")
+        assert_equal expected, show(text), text.inspect
+      end
+    end
+  end
+
+  test "so are frozen, changed and foreign texts" do
+    Address.parse("http://example.com/")
+    text = +"http://example.com/a?b"
+    address = Address.parse(text)
+    text << "c"
+    assert_equal ["http://example.com/a?b", "/a?b", Encoding::UTF_8], [address.url, address.target, address.url.encoding]
+    assert address.frozen? && address.target.frozen? && address.url.frozen? && address.extension.frozen?
+    assert_equal Encoding::UTF_8, Address.parse("http://example.com/a".b).url.encoding
+    assert_equal "http://example.com/c", Address.parse("../c", base: address).url
+  end
+
+  test "not more origins are known than are worth it" do
+    1_000.times { |number| Address.parse("http://h#{number}.example/") }
+    assert_operator Address.instance_variable_get(:@known).size, :<=, 256
+    assert_equal "http://h999.example/x", Address.parse("http://h999.example/x").url
+  end
+
   test "what a proxy is asked for keeps its target, and is otherwise read as any other" do
     ["/", "/?", "/%7e%7E/a/./../b//c", "//a", "/a\\b?c{}|\"<>^`'", "/%"].each do |target|
       address = Address.exact("A.example:80", target.b.freeze)
@@ -164,5 +194,20 @@ class HTTPAddressTest < Minitest::Test
       "/a.png" => "png", "/A.PNG" => "png", "/a.tar.gz" => "gz", "/a.b/c" => "", "/a" => "", "/" => "", "/a." => "", "/a.png/" => "", "/.png" => "png", "/a.png?x=y.css" => "png",
       "/a.verylongext" => "", "/a.p%20ng" => "", "/a.html#b.js" => "html", "/a.mp4" => "mp4"
     }.each { |path, extension| assert_equal extension, Address.parse("http://example.com#{path}").extension, path }
+  end
+
+  private
+
+  # Everything that can be told of an address.
+  def show(text)
+    address = Address.parse(text)
+    [address.url, address.target, address.origin.to_s, address.extension, address.user_information, Address.parse("x?y", base: address).url]
+  rescue InvalidURL => error
+    error.message
+  end
+
+  def unread
+    Address.instance_variable_set(:@known, {})
+    yield
   end
 end

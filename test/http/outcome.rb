@@ -12,9 +12,10 @@ class Outcome
   # @param first [Integer] how many bytes arrive at first; 0 is all
   # @param step [Integer] how many then arrive each time; 0 is all
   # @param limits [Hash{Symbol => Integer}] as the engine calls them, `head_bytes: 100`
+  # @param native [Boolean] whether heads of responses are read in C
   # @return [String]
-  def self.of(kind, bytes, method: "GET", first: 0, step: 0, limits: {})
-    new(kind, method, limits).of(pieces(bytes.b, first, step))
+  def self.of(kind, bytes, method: "GET", first: 0, step: 0, limits: {}, native: false)
+    new(kind, method, limits, native).of(pieces(bytes.b, first, step))
   end
 
   def self.pieces(bytes, first, step)
@@ -29,8 +30,8 @@ class Outcome
     "#{word} " + bytes.b.gsub(/[^\x20-\x7E]|\\|\A | \z/n) { |byte| format("\\x%02X", byte.ord) }
   end
 
-  def initialize(kind, method, limits)
-    @parser = Hikyaku::HTTP::Parser.new(kind, **limits.transform_keys { |name| :"max_#{name}" })
+  def initialize(kind, method, limits, native)
+    @parser = Hikyaku::HTTP::Parser.new(kind, native: native, **limits.transform_keys { |name| :"max_#{name}" })
     @parser.request_method = method
     @lines = []
     @data = +"".b

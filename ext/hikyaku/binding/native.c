@@ -10,4 +10,5 @@ void Init_native(void)
     rb_hk_init_broker(module);
     rb_hk_init_reactor(module);
     rb_hk_init_crc32c(module);
+    rb_hk_init_head(module);
 }

@@ -13,9 +13,15 @@ module Hikyaku
     class Address
       MAX_BYTES = 16_000
       SHOWN = 100
+      MOST_KNOWN = 256 # origins
       USER_INFORMATION = %r{[^/\\?#:@]*(?::[^/\\?#@]*)?@}
       TARGET = %r{\A/[\x21\x22\x24-\x7E]*\z}n
-      private_constant :SHOWN, :USER_INFORMATION, :TARGET
+      EXTENSION = /\.([A-Za-z0-9]{1,8})\z/
+      EXTENSION_OF_TARGET = /\A[^?]*\.([A-Za-z0-9]{1,8})(?=\?|\z)/
+      LEAST_ORIGIN = "http://a".bytesize
+      private_constant :SHOWN, :MOST_KNOWN, :USER_INFORMATION, :TARGET, :EXTENSION, :EXTENSION_OF_TARGET, :LEAST_ORIGIN
+
+      @known = {}
 
       class << self
         # @param url [String, URI, Address]
@@ -25,11 +31,13 @@ module Hikyaku
         def parse(url, base: nil)
           return url if url.is_a?(Address)
           text = url.to_s
+          again = known(text)
+          return again if again
           text = text.encode(Encoding::UTF_8) unless text.encoding == Encoding::UTF_8
           refuse(text, "is longer than #{MAX_BYTES} bytes") if text.bytesize > MAX_BYTES
           parsed = Hub::Url.parse(text, base: base&.parsed) or refuse(text, "is no URL")
           refuse(text, "is no http or https URL") unless parsed.plain_http? && !parsed.hostname.empty?
-          new(parsed)
+          new(parsed).tap { |address| know(address.origin) }
         rescue EncodingError
           refuse(url.to_s.b.inspect, "cannot be read as UTF-8")
         end
@@ -43,10 +51,24 @@ module Hikyaku
         def exact(authority, target)
           url = "http://#{authority}#{target}"
           refuse(url, "has a path or query that is not visible ASCII") unless target.match?(TARGET)
-          new(parse(url).parsed, target.dup.force_encoding(Encoding::UTF_8))
+          new(parse(url).parsed, target.dup.force_encoding(Encoding::UTF_8).freeze)
         end
 
         private
+
+        # Most URLs are as they should be, and of an origin that was read before: nothing of them changes.
+        def known(text)
+          return unless text.encoding == Encoding::UTF_8 && text.ascii_only? && text.bytesize <= MAX_BYTES
+          slash = text.index("/", LEAST_ORIGIN) or return
+          origin = @known[text[0, slash]] or return
+          target = text[slash..].freeze
+          new(nil, target, origin, text.dup.freeze) if Hub::Url.canonical_target?(target)
+        end
+
+        # A thread that looks meanwhile sees what was there before.
+        def know(origin)
+          @known = ((@known.size < MOST_KNOWN) ? @known : {}).merge(origin.to_s => origin) unless @known.key?(origin.to_s)
+        end
 
         def refuse(text, why) = raise(InvalidURL, "#{shown(text)} #{why}; one begins with http:// or https:// and a host")
 
@@ -59,32 +81,45 @@ module Hikyaku
       attr_reader :target
       # @return [String] without user information and without fragment
       attr_reader :url
-      # @return [Hub::Url]
-      # @api private
-      attr_reader :parsed
+      # @return [String] of the path's last segment, in lower case and without its dot; empty where it has none
+      attr_reader :extension
 
       # @api private
-      def initialize(parsed, target = nil)
+      def initialize(parsed, target = nil, origin = nil, url = nil)
         @parsed = parsed
-        port = parsed.port.empty? ? Origin::PORTS.fetch(parsed.protocol) : parsed.port.to_i
-        @origin = Origin.new(parsed.protocol, parsed.hostname, port)
-        path = parsed.pathname.empty? ? "/" : parsed.pathname
-        @target = -(target || (parsed.query ? "#{path}?#{parsed.query}" : path))
-        @url = -"#{@origin}#{@target}"
+        @origin = origin || origin_of(parsed)
+        @target = target || target_of(parsed).freeze
+        @url = url || "#{@origin}#{@target}".freeze
+        @extension = (parsed ? parsed.pathname[EXTENSION, 1] : @target[EXTENSION_OF_TARGET, 1]).to_s.downcase.freeze
         freeze
       end
 
-      # @return [Array(String, String), nil] user and password as they stand in the URL, percent-encoded
-      def user_information = (@parsed.username.empty? && @parsed.password.empty?) ? nil : [@parsed.username, @parsed.password]
+      # @return [Hub::Url]
+      # @api private
+      def parsed = @parsed || Hub::Url.parse(@url)
 
-      # @return [String] of the path's last segment, in lower case and without its dot; empty where it has none
-      def extension = @parsed.pathname[/\.([A-Za-z0-9]{1,8})\z/, 1].to_s.downcase
+      # @return [Array(String, String), nil] user and password as they stand in the URL, percent-encoded
+      def user_information
+        return if @parsed.nil? || (@parsed.username.empty? && @parsed.password.empty?)
+        [@parsed.username, @parsed.password]
+      end
 
       # @return [String]
       def to_s = @url
 
       # @return [String]
       def inspect = "#<#{self.class} #{@url}>"
+
+      private
+
+      def origin_of(parsed)
+        Origin.new(parsed.protocol, parsed.hostname, parsed.port.empty? ? Origin::PORTS.fetch(parsed.protocol) : parsed.port.to_i)
+      end
+
+      def target_of(parsed)
+        path = parsed.pathname.empty? ? "/" : parsed.pathname
+        parsed.query ? "#{path}?#{parsed.query}" : path
+      end
     end
   end
 end

@@ -8,6 +8,12 @@ require_relative "client/request_manager"
 require_relative "client/settings"
 require_relative "request"
 
+begin
+  require "hikyaku/native" # reads heads of responses
+rescue LoadError
+  nil # so does Ruby
+end
+
 module Hikyaku
   module HTTP
     # A client of HTTP/1.1 that keeps slow, long links full: it finds out which servers take several requests at once (pipelining), asks them as much as
@@ -53,7 +59,8 @@ module Hikyaku
       end
 
       WALL = -> { Process.clock_gettime(Process::CLOCK_REALTIME) }
-      private_constant :WALL
+      NONE = {}.freeze
+      private_constant :WALL, :NONE
 
       # Gets resources.
       #
@@ -194,7 +201,7 @@ module Hikyaku
         end
       end
 
-      def build(url, method: "GET", headers: {}, **more)
+      def build(url, method: "GET", headers: NONE, **more)
         Request.new(method, url, headers: @settings.headers.empty? ? headers : merged(headers), **more)
       end
 
@@ -206,11 +213,16 @@ module Hikyaku
 
       def request_all(method, urls, timeout: @settings.total, **options, &block)
         one = urls.size == 1 && !urls.first.is_a?(Array)
+        return fetch_one(method, urls.first, timeout, options) if one && block.nil?
         asked = urls.flatten.map { |url| build(url, method: method, **options) }
         batch = driver.synchronize { submitted(asked, timeout) }
-        return each_of(batch, &block) if block
-        outcomes = batch.outcomes
-        one ? outcomes.first.value : outcomes
+        block ? each_of(batch, &block) : batch.outcomes
+      end
+
+      # Who waits for it begins it.
+      def fetch_one(method, url, timeout, options)
+        asked = build(url, method: method, **options)
+        driver.synchronize { submit(Fetch, asked, timeout) }.value
       end
 
       def begun(kind, request, timeout)
@@ -219,15 +231,17 @@ module Hikyaku
 
       def submitted(asked, timeout)
         batch = Batch.new(driver)
-        asked.each { |request| batch << submit(Fetch, request, timeout, news: batch.news) }
+        asked.each { |request| batch << submit(Fetch, request, timeout, batch.news) }
         batch
       rescue
         batch&.cancel
         raise
       end
 
-      def submit(kind, request, timeout, **more)
-        kind.new(request.address.url, manager: @manager, driver: driver, total: timeout, **more).tap { |fetch| @manager.submit(request, fetch) }
+      def submit(kind, request, timeout, *news)
+        fetch = kind.new(request.address.url, @manager, @driver, timeout, *news)
+        @manager.submit(request, fetch)
+        fetch
       end
 
       def each_of(batch, &block)

@@ -5,6 +5,7 @@ require_relative "parser/head_reader"
 require_relative "parser/input"
 require_relative "parser/limits"
 require_relative "parser/malformed"
+require_relative "parser/native_head_reader"
 require_relative "parser/request"
 require_relative "parser/response"
 
@@ -36,12 +37,14 @@ module Hikyaku
       # @param limits [Integer] in bytes `max_method_bytes:`, `max_target_bytes:`, `max_line_bytes:` (one header line),
       #   `max_head_bytes:`, `max_chunk_line_bytes:` (the size of a chunk with its extensions), `max_trailer_bytes:`; in
       #   number `max_headers:`, `max_leading_lines:` (empty lines before a request)
+      # @param native [Boolean] whether heads of responses are read by the engine in C, as they are where `hikyaku/native` has been loaded
       # @raise [ArgumentError] there is no such kind or no such limit
-      def initialize(kind, **limits)
+      def initialize(kind, native: NativeHeadReader.there?, **limits)
         @kind = kind
         @limits = Limits.new(**limits)
         @input = Input.new
-        @head_reader = HeadReader.new(kind, @input, @limits)
+        native &&= kind == :response && NativeHeadReader.keeps?(@limits)
+        @head_reader = native ? NativeHeadReader.new(@input, @limits) : HeadReader.new(kind, @input, @limits)
         @request_method = "GET"
         @body = @failure = nil
         @closed = @switched = false
@@ -95,21 +98,10 @@ module Hikyaku
       end
 
       def next_head
-        head = (@kind == :request) ? next_request : next_response
-        return unless head
+        head = @head_reader.read(@request_method) or return
         @body = Body.new(head.framing, head.content_length, @input, @limits)
         @switching = head.ends_http?
         head
-      end
-
-      def next_request
-        line, headers = @head_reader.read
-        line && Request.new(line, headers)
-      end
-
-      def next_response
-        line, headers = @head_reader.read
-        line && Response.new(line, headers, request_method: @request_method)
       end
 
       def next_of_body

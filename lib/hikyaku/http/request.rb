@@ -15,10 +15,12 @@ module Hikyaku
       OURS = %w[connection content-length keep-alive proxy-connection te trailer transfer-encoding upgrade expect].freeze
       MOST_HEADERS = 100
       MOST_METHOD_BYTES = 32
+      USUAL = {"GET" => "GET", "HEAD" => "HEAD", "POST" => "POST"}.freeze
+      NONE = [].freeze
       # What a page cannot be shown without comes first.
       FIRST = {"" => 0, "html" => 0, "htm" => 0, "php" => 0, "css" => 1, "js" => 1, "mjs" => 1, "woff2" => 2, "woff" => 2}.freeze
       LATER = 3
-      private_constant :SAFE, :IDEMPOTENT, :TOKEN, :CONTROL, :OURS, :MOST_HEADERS, :MOST_METHOD_BYTES, :FIRST, :LATER
+      private_constant :USUAL, :NONE, :SAFE, :IDEMPOTENT, :TOKEN, :CONTROL, :OURS, :MOST_HEADERS, :MOST_METHOD_BYTES, :FIRST, :LATER
 
       # @return [String] in upper case
       attr_reader :method
@@ -30,6 +32,8 @@ module Hikyaku
       attr_reader :body
       # @return [Numeric] what is lower is more urgent
       attr_reader :priority
+      # @return [Array] the same for requests that have the same answer
+      attr_reader :key
 
       # @param method [String, Symbol]
       # @param url [String, URI, Address]
@@ -39,15 +43,14 @@ module Hikyaku
       # @param alone [Boolean] whether it wants a connection to itself
       # @raise [InvalidURL, ArgumentError]
       def initialize(method, url, headers: {}, body: nil, priority: nil, alone: false)
-        @method = -method.to_s.upcase
-        raise ArgumentError, "#{@method[0, MOST_METHOD_BYTES].inspect} is no method" unless @method.match?(TOKEN) && @method.bytesize <= MOST_METHOD_BYTES
-        raise ArgumentError, "CONNECT makes a tunnel, for which there is the proxy: setting" if @method == "CONNECT"
+        @method = USUAL[method] || checked_method(method)
         @address = Address.parse(url)
-        @headers = checked(headers)
+        @headers = headers.empty? ? NONE : checked(headers)
         raise ArgumentError, "the body is a #{body.class}; it is a String, or what can be read" unless body.nil? || body.is_a?(String) || body.respond_to?(:read)
         @body = body.is_a?(String) ? body.b.freeze : body
         @priority = priority ? checked_priority(priority) : FIRST.fetch(@address.extension, LATER)
         @alone = alone || !@body.nil?
+        @key = [@method, @address.url, @headers].freeze
         freeze
       end
 
@@ -67,9 +70,6 @@ module Hikyaku
       # @return [String, nil] the first value
       def [](name) = @headers.assoc(name)&.last
 
-      # @return [Array] the same for requests that have the same answer
-      def key = [@method, @address.url, @headers]
-
       # @param address [Address]
       # @param method [String]
       # @param headers [Array<Array(String, String)>]
@@ -86,6 +86,13 @@ module Hikyaku
       def inspect = "#<#{self.class} #{@method} #{@address.url}>"
 
       private
+
+      def checked_method(method)
+        method = -method.to_s.upcase
+        raise ArgumentError, "#{method[0, MOST_METHOD_BYTES].inspect} is no method" unless method.match?(TOKEN) && method.bytesize <= MOST_METHOD_BYTES
+        raise ArgumentError, "CONNECT makes a tunnel, for which there is the proxy: setting" if method == "CONNECT"
+        method
+      end
 
       def checked_priority(priority)
         return priority if priority.is_a?(Numeric) && priority.real? && priority.to_f.finite?

@@ -15,12 +15,13 @@ module Hikyaku
       # so none is Punycode.
       CANONICAL = %r{\A(https?)://((?:#{LABEL}\.)*[a-z](?:[a-z0-9]|-(?!-))*)(?::([1-9][0-9]{0,4}))?(/#{PATH})?(?:\?(#{QUERY}))?(?:\#(#{FRAGMENT}))?\z}
       CANONICAL_PATH = %r{\A(?!//)(/#{PATH})(?:\?(#{QUERY}))?(?:\#(#{FRAGMENT}))?\z}
+      CANONICAL_TARGET = %r{\A/#{PATH}(?:\?#{QUERY})?\z}
       # Without a colon in its first segment, so that nothing of it is a scheme.
       CANONICAL_RELATIVE = %r{\A([!$&'()*+,\-.0-9;=@A-Z\[\]_a-z|~]+(?:/#{PATH})?)(?:\?(#{QUERY}))?(?:\#(#{FRAGMENT}))?\z}
-      DOT_SEGMENT = %r{/\.\.?(?:/|\z)}
+      DOT_SEGMENT = %r{/\.\.?(?:[/?]|\z)} # before a query, too
       # Special schemes and their ports.
       PORTS = {"ftp" => "21", "file" => nil, "http" => "80", "https" => "443", "ws" => "80", "wss" => "443"}.freeze
-      private_constant :PATH, :QUERY, :FRAGMENT, :LABEL, :CANONICAL, :CANONICAL_PATH, :CANONICAL_RELATIVE, :DOT_SEGMENT
+      private_constant :PATH, :QUERY, :FRAGMENT, :LABEL, :CANONICAL, :CANONICAL_PATH, :CANONICAL_TARGET, :CANONICAL_RELATIVE, :DOT_SEGMENT
 
       class << self
         # Parses a URL reference.
@@ -49,6 +50,13 @@ module Hikyaku
           return unless string.valid_encoding?
           Parser.new(string, base).parse
         end
+
+        # Whether a path, with a query or without, stands in an http(s) URL as it is, to the letter.
+        #
+        # @param text [String] ASCII
+        # @return [Boolean]
+        # @api private
+        def canonical_target?(text) = CANONICAL_TARGET.match?(text) && !dots?(text)
 
         private
 

@@ -91,7 +91,7 @@ class HTTPClientDriverTest < Minitest::Test
   def fetch_all(urls, total: nil)
     @driver.synchronize do
       fetches = urls.map do |url|
-        fetch = Client::Fetch.new(url, manager: @manager, driver: @driver, total: total)
+        fetch = Client::Fetch.new(url, @manager, @driver, total)
         fetch.tap { @manager.submit(Hikyaku::HTTP::Request.new("GET", url), fetch) }
       end
       fetches.tap { @driver.nudge }

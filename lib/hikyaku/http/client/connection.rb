@@ -20,7 +20,8 @@ module Hikyaku
         # More writes cost more than they gain on a shorter way.
         FAR = 0.02 # seconds of a round trip
         CLOSED = [IOError, SystemCallError, OpenSSL::SSL::SSLError].freeze
-        private_constant :FAR, :CLOSED
+        NONE = [].freeze
+        private_constant :FAR, :CLOSED, :NONE
 
         # @return [Pipeline]
         attr_reader :pipeline
@@ -53,7 +54,7 @@ module Hikyaku
           @rested = 0.0
           @moved_at = @written_at = now
           @io = @refused = nil
-          @cautious = @probing = @held = @closed = @paused = false
+          @cautious = @probing = @held = @closed = @paused = @far = false
           @incoming = Incoming.new(@pipeline, halted: -> { @closed || @paused }, tell: method(:tell))
         end
 
@@ -111,8 +112,8 @@ module Hikyaku
             @moved_at = now
           end
           requests = exchanges.map { |exchange| enter(exchange, now) }
-          far = round_trip && round_trip > FAR
-          ends = (far && was_idle) ? @outgoing.add_in_pieces(requests) : @outgoing.add(requests)
+          @far = round_trip && round_trip > FAR
+          ends = (@far && was_idle) ? @outgoing.add_in_pieces(requests) : @outgoing.add(requests)
           exchanges.zip(ends) { |exchange, position| exchange.ends_at = position }
         end
 
@@ -136,27 +137,30 @@ module Hikyaku
         def step(now)
           return if @closed
           return go_on_opening(now) if opening?
-          write(now)
+          write(now) unless @outgoing.idle?
           read(now) unless @paused || @closed
         end
+
+        # @return [Boolean] whether something waits to be written
+        def writes? = open? && !@outgoing.empty?
 
         # Writes what waits, and no more.
         #
         # @return [void]
         def flush(now)
-          write(now) if open? && !@outgoing.empty?
+          write(now) if writes?
         end
 
         # @return [Array<IO>] that it waits for to become readable
         def reading
           return @opening.reading unless @io
-          (@paused || @closed) ? [] : [@io]
+          (@paused || @closed) ? NONE : @alone
         end
 
         # @return [Array<IO>] the same of writable
         def writing
           return @opening.writing unless @io
-          (@closed || @outgoing.empty?) ? [] : [@io]
+          (@closed || @outgoing.empty?) ? NONE : @alone
         end
 
         # @return [Boolean] whether there are bytes that no system call tells of: TLS has read them
@@ -204,6 +208,7 @@ module Hikyaku
 
         def go_on_opening(now)
           @io = @opening.step(now) or return
+          @alone = [@io].freeze
           @moved_at = now
           @owner.opened(@opening.round_trip)
         rescue RequestFailed => error
@@ -241,7 +246,9 @@ module Hikyaku
             @moved_at = now
             @owner.received(count, now)
           end
-          break_off(cause, error) if cause
+          return break_off(cause, error) if cause
+          # On a slow, long way it would be one more packet in the uplink.
+          @incoming.acknowledge(@io) if !@far && @pipeline.midway?
         rescue *CLOSED => error
           break_off(:reset, error)
         end

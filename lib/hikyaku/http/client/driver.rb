@@ -140,25 +140,41 @@ module Hikyaku
           @driving = false
         end
 
-        def deadline = [now + LONGEST, *@waiting.filter_map(&:deadline), *@servers.filter_map(&:deadline)].min
+        def deadline
+          soonest = now + LONGEST
+          [@waiting, @servers].each do |all|
+            all.each do |one|
+              limit = one.deadline
+              soonest = limit if limit && limit < soonest
+            end
+          end
+          soonest
+        end
 
         def look_or_sleep = @untended ? look : sleep_until(deadline)
 
         # What is ready already. Where nothing is under way nothing is.
-        def look = @servers.any?(&:under_way?) ? selected { |ios| IO.select(*ios, 0) } : {}
+        def look = @servers.any?(&:under_way?) ? selected { |reading, writing| IO.select(reading, writing, nil, 0) } : {}
 
         # What becomes ready.
         def sleep_until(deadline)
           pending = @servers.any? { |server| server.connections.any? { |connection| connection.open? && connection.pending? } }
           seconds = pending ? 0 : [deadline - now, 0].max
-          selected { |ios| unlocked { IO.select(*ios, seconds) } }
+          selected { |reading, writing| unlocked { IO.select(reading, writing, nil, seconds) } }
         end
 
         def selected
-          connections = @servers.flat_map(&:connections)
-          ready = yield([[@reader, *connections.flat_map(&:reading)], connections.flat_map(&:writing), nil]) || []
-          @reader.read_nonblock(64, exception: false) if ready.first&.include?(@reader)
-          ready.flatten.to_h { |io| [io, true] }
+          reading, writing = [@reader], []
+          @servers.each do |server|
+            server.connections.each do |connection|
+              reading.concat(connection.reading)
+              writing.concat(connection.writing)
+            end
+          end
+          ready = {}
+          yield(reading, writing)&.each { |ios| ios.each { |io| ready[io] = true } }
+          @reader.read_nonblock(64, exception: false) if ready.key?(@reader)
+          ready
         rescue IOError, Errno::EBADF # closed by another thread meanwhile
           {}
         end

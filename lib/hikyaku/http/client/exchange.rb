@@ -42,10 +42,11 @@ module Hikyaku
           @forgiven = false
           @sent_at = @begun_at = nil
           @canceled = @solitary = false
+          @conditional = VALIDATORS.any? { |name| request[name] } unless request.headers.empty?
         end
 
         # @return [Boolean] whether it asks only for what has changed
-        def conditional? = VALIDATORS.any? { |name| @request[name] }
+        def conditional? = !!@conditional
 
         # @param mean [Float] bytes of an answer
         # @return [Float] bytes that its answer will have, about

@@ -21,7 +21,7 @@ module Hikyaku
         attr_reader :news
 
         # @api private
-        def initialize(url, manager:, driver:, total: nil, news: ConditionVariable.new)
+        def initialize(url, manager, driver, total = nil, news = ConditionVariable.new)
           @url = url
           @manager = manager
           @driver = driver

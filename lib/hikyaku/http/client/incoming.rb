@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "openssl"
+require "socket"
 require_relative "pipeline"
 
 module Hikyaku
@@ -10,7 +11,8 @@ module Hikyaku
       class Incoming
         READ_BYTES = 65_536
         READS = 16 # at once: others want their turn
-        private_constant :READ_BYTES, :READS
+        QUICK = Socket.const_defined?(:TCP_QUICKACK) ? Socket::TCP_QUICKACK : nil
+        private_constant :READ_BYTES, :READS, :QUICK
 
         # @param pipeline [Pipeline]
         # @param halted [#call] whether no more is to be read for now
@@ -18,7 +20,7 @@ module Hikyaku
         def initialize(pipeline, halted:, tell:)
           @pipeline = pipeline
           @halted = halted
-          @tell = tell
+          @tell = tell.to_proc
           @buffer = String.new(capacity: READ_BYTES, encoding: Encoding::BINARY)
         end
 
@@ -35,9 +37,17 @@ module Hikyaku
             yield bytes.bytesize
             cause = receive(bytes, now)
             return cause if cause || @halted.call
+            return if bytes.bytesize < READ_BYTES && io.is_a?(BasicSocket) # nothing more was there
           end
           nil
         end
+
+        # Has the kernel confirm what came now, and not in up to 40 ms (RFC 1122, section 4.2.3.2): a server may keep its next small packet back until then
+        # (Nagle's algorithm, RFC 9293, section 3.7.4). It is forgotten with each packet, so it is to be said again. Linux alone can.
+        #
+        # @param io [#to_io]
+        # @return [void]
+        def acknowledge(io) = (io.to_io.setsockopt(Socket::IPPROTO_TCP, QUICK, 1) if QUICK)
 
         private
 

@@ -25,6 +25,9 @@ module Hikyaku
         # @return [Boolean] whether nothing waits, but perhaps more of a body that is not read yet
         def empty? = @segments.empty?
 
+        # @return [Boolean] whether nothing waits, and nothing is to come
+        def idle? = @segments.empty? && @source.nil?
+
         # @return [Boolean] whether a body is being read
         def reading? = !@source.nil?
 

@@ -36,10 +36,8 @@ module Hikyaku
         BALKS = [400, 408, 501, 505].freeze
         MOST_INTERIM = 16 # answers that are none, before one that is
         REMEMBERED = 64 # exchanges that were answered, to tell mixed up answers by
-        START_LINE_BYTES = 19 # with the empty line
-        FIELD_BYTES = 4 # beside name and value
         WORTH_READING = 65_536 # bytes of an answer that nobody wants any more
-        private_constant :WORTH_READING, :MOST_INTERIM, :REMEMBERED, :START_LINE_BYTES, :FIELD_BYTES
+        private_constant :WORTH_READING, :MOST_INTERIM, :REMEMBERED
 
         # @return [Array<Exchange>] oldest first
         attr_reader :unanswered
@@ -165,7 +163,7 @@ module Hikyaku
           raise Doubtful, doubt if doubt
           raise Balked if BALKS.include?(response.status) && exchange.pipelined? && @answered.positive? && @batch_size > 1
           @response = response
-          @bytes = response.headers.sum(START_LINE_BYTES) { |name, value| name.bytesize + value.bytesize + FIELD_BYTES }
+          @bytes = response.bytes
           exchange.begun_at ||= now
           yield :head, exchange, response, 0
           exchange.listener.answered(response)

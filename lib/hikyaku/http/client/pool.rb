@@ -61,6 +61,12 @@ module Hikyaku
         # @return [Integer] requests that are under way
         def under_way = @connections.sum { |connection| connection.unanswered.size }
 
+        # @return [Connection, nil] one with nothing to do, that takes anything which may go behind others
+        def idle
+          limit = @verdict.most_per_connection
+          @connections.find { |connection| connection.idle? && connection.usable? && !connection.probing && (limit.nil? || connection.asked < limit) }
+        end
+
         # @param connection [Connection]
         # @return [void]
         def delete(connection) = @connections.delete(connection)

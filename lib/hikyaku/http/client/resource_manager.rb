@@ -13,7 +13,9 @@ module Hikyaku
         OF_THE_CODING = %w[content-encoding content-length].freeze
         MOST_COPIED = 1_048_576 # bytes of a stream that the cache is given
         PART = 206
-        private_constant :PART, :OF_THE_CODING, :MOST_COPIED
+        NOTHING = "".b.freeze
+        VERSIONS = %w[1.0 1.1].freeze # by their minor number
+        private_constant :PART, :NOTHING, :VERSIONS, :OF_THE_CODING, :MOST_COPIED
 
         # @return [Request] what is asked for now: after redirects another than at first
         attr_reader :request
@@ -86,8 +88,8 @@ module Hikyaku
         # @return [void]
         def answered(response)
           @status = response.status
-          @http_version = "1.#{response.minor}"
-          @headers = response.headers.map { |name, value| [name.downcase, value] }.freeze
+          @http_version = VERSIONS.fetch(response.minor)
+          @headers = response.fields
           @decoder = decoder(response)
           give_head if stream && !elsewhere? && !kept?
           refuse_length(response.content_length)
@@ -101,7 +103,7 @@ module Hikyaku
           return if @error
           bytes = @decoder << bytes if @decoder
           return pass_on(bytes) if @given
-          @body << bytes
+          append(bytes)
           refuse_length(@body.bytesize)
         rescue ContentCoding::TooLarge
           too_large
@@ -147,12 +149,13 @@ module Hikyaku
         def url = @request.address.url
 
         def clear
-          @body = String.new(encoding: Encoding::BINARY)
+          @body = NOTHING
           @status = @headers = @decoder = @error = nil
         end
 
         # A part of what is encoded cannot be decoded: RFC 9110, section 14.2.
         def decoder(response)
+          return if response["content-encoding"].nil?
           return if response.status == PART || @settings.codings.nil? || @request["accept-encoding"] || @request.method == "HEAD" || response.framing == :none
           codings = response.values("content-encoding").flat_map { |value| value.split(",") }
           ContentCoding.decoder(codings, max_bytes: stream ? nil : @settings.max_body_bytes)
@@ -163,8 +166,11 @@ module Hikyaku
           stream&.push(bytes)
           return unless @copied
           @copied = @settings.cache && @body.bytesize + bytes.bytesize <= MOST_COPIED
-          @copied ? @body << bytes : @body.clear
+          @copied ? append(bytes) : @body = NOTHING
         end
+
+        # A body that comes in one piece is not copied.
+        def append(bytes) = @body = @body.empty? ? +bytes : @body << bytes
 
         # What was encoded is not any more.
         def give_head
@@ -176,7 +182,7 @@ module Hikyaku
         def came_last
           return if @error || @decoder.nil?
           rest = @decoder.finish
-          @given ? pass_on(rest) : @body << rest
+          @given ? pass_on(rest) : append(rest)
           @headers = @headers.reject { |field| OF_THE_CODING.include?(field.first) }.freeze unless @decoder.mislabelled?
         rescue ContentCoding::Corrupt, ContentCoding::TooLarge => error
           @error = BadResponse.new("the answer to #{url} cannot be decoded: #{error.message}", url: url)
@@ -192,7 +198,7 @@ module Hikyaku
         def broken(error)
           return if @error
           @error = error
-          @body = String.new(encoding: Encoding::BINARY)
+          @body = NOTHING
           @exchange.cancel!
           @manager.failed(self, error)
         end

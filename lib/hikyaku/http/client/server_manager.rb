@@ -24,7 +24,9 @@ module Hikyaku
         # An answer that takes the line for longer holds up the others: they go elsewhere.
         LARGE_BYTES = 256_000
         LARGE_SECONDS = 2.0
-        private_constant :PROBE, :LARGE_BYTES, :LARGE_SECONDS
+        # What is known is not written down more often, seconds.
+        BETWEEN_NOTES = 0.1
+        private_constant :PROBE, :LARGE_BYTES, :LARGE_SECONDS, :BETWEEN_NOTES
 
         # @return [Route]
         attr_reader :route
@@ -52,12 +54,13 @@ module Hikyaku
           @service = Service.new
           @waiting = Waiting.new
           @pool = Pool.new(route, settings, owner: self, wake: wake, link: @link, demand: @demand, service: @service, verdict: @verdict)
+          @connections = @pool.connections
           @repetition = Repetition.new(route) { |exchange| enqueue(exchange) }
-          @used_at = -Float::INFINITY
+          @used_at = @remembered_at = -Float::INFINITY
         end
 
         # @return [Array<Connection>]
-        def connections = @pool.connections
+        attr_reader :connections
 
         # @param exchange [Exchange]
         # @return [void]
@@ -75,7 +78,7 @@ module Hikyaku
         # @param ready [Hash{IO => Object}] what can be read or written
         # @return [void]
         def step(now, ready)
-          connections.dup.each { |connection| connection.step(now) if connection.opening? || connection.ready?(ready) }
+          connections.dup.each { |connection| connection.step(now) if connection.opening? || connection.ready?(ready) } unless connections.empty?
         end
 
         # Looks after what takes too long, and asks what can be asked. What has come is to be taken before, by {#step}.
@@ -83,17 +86,22 @@ module Hikyaku
         # @return [void]
         def tend(now)
           connections.dup.each { |connection| look_after(connection, now) }
-          @waiting.drop_canceled
-          ask(now)
-          connections.dup.each { |connection| connection.flush(now) }
-          idle? ? remember : @used_at = now
+          ask(now) unless @waiting.empty?
+          connections.dup.each { |connection| connection.flush(now) } if connections.any?(&:writes?)
+          return @used_at = now unless idle?
+          @demand.over
+          remember(now) if now - @remembered_at > BETWEEN_NOTES
         end
 
         # @return [Float, nil] when to call {#tend} at the latest
         def deadline
-          times = connections.filter_map { |connection| [connection.deadline, late_at(connection)].compact.min }
-          times << @pool.enough_until if @pool.enough_until && !@waiting.empty?
-          times.min
+          soonest = @pool.enough_until unless @waiting.empty?
+          connections.each do |connection|
+            limit, late = connection.deadline, late_at(connection)
+            soonest = limit if limit && (soonest.nil? || limit < soonest)
+            soonest = late if late && (soonest.nil? || late < soonest)
+          end
+          soonest
         end
 
         # @return [String] a sentence
@@ -105,6 +113,7 @@ module Hikyaku
 
         # @return [void]
         def close
+          @demand.over
           remember
           @pool.close
         end
@@ -162,9 +171,10 @@ module Hikyaku
 
         # What waits goes to where there is a place, or a connection is opened for it.
         def ask(now)
-          return if @waiting.empty?
+          @waiting.drop_canceled
           @demand.seen(@waiting.size + @pool.under_way)
           @pool.weed(now)
+          return if ask_at_once(now)
           wall = @clock.call
           probe(now) if @settings.pipelining && @verdict.state(wall) == :eligible
           pipe = @settings.pipelining && @verdict.pipe?(wall)
@@ -172,6 +182,16 @@ module Hikyaku
           @waiting.hand_out { |exchange| placement.give?(exchange) }
           placement.each { |connection, exchanges| connection.ask(exchanges, now, round_trip: @link.round_trip) }
           @pool.open_more(@waiting, pipe, now)
+        end
+
+        # What is alone, where a connection stands idle: most requests of most programs.
+        #
+        # @return [Boolean]
+        def ask_at_once(now)
+          return false unless @waiting.size == 1 && @waiting.count(:pipelined) == 1
+          connection = @pool.idle or return false
+          connection.ask(@waiting.take_pipelined(1), now, round_trip: @link.round_trip)
+          true
         end
 
         # Two in one write, where one was answered already and nothing is under way.
@@ -234,8 +254,8 @@ module Hikyaku
           @waiting.clear.each { |exchange| exchange.listener.failed(error) } if connections.empty?
         end
 
-        def remember
-          @demand.over
+        def remember(now = @remembered_at)
+          @remembered_at = now
           record = {"verdict" => @verdict.record, "link" => @link.record, "demand" => @demand.record}
           return if record == @remembered
           @remembered = record

@@ -12,6 +12,8 @@ module Hikyaku
 
         def initialize
           @lines = KINDS.to_h { |kind| [kind, []] }
+          @all = @lines.values
+          @pipelined = @lines.fetch(:pipelined)
         end
 
         # @param exchange [Exchange]
@@ -22,10 +24,10 @@ module Hikyaku
         end
 
         # @return [Integer]
-        def size = @lines.each_value.sum(&:size)
+        def size = @all.sum(&:size)
 
         # @return [Boolean]
-        def empty? = @lines.each_value.all?(&:empty?)
+        def empty? = @pipelined.empty? && @all.all?(&:empty?)
 
         # @param kinds [Array<Symbol>] those of KINDS
         # @return [Integer] how many of these wait
@@ -37,8 +39,7 @@ module Hikyaku
         # @param count [Integer]
         # @return [Array<Exchange>, nil] the first that may go behind others, which wait no more; nil where there are fewer
         def take_pipelined(count)
-          line = @lines[:pipelined]
-          line.shift(count) if line.size >= count
+          @pipelined.shift(count) if @pipelined.size >= count
         end
 
         # Offers each in turn, the most urgent first; when one has no place, those of its kind behind it have none either.
@@ -49,7 +50,7 @@ module Hikyaku
         def hand_out
           lines = heads
           until lines.empty?
-            line = lines.min { |one, other| order(one.first, other.first) }
+            line = lines.one? ? lines.first : lines.min { |one, other| order(one.first, other.first) }
             placed = yield line.first
             line.shift if placed
             lines.delete_if { |each| each.equal?(line) } if !placed || line.empty?
@@ -59,18 +60,18 @@ module Hikyaku
         # Those that nobody wants any more.
         #
         # @return [void]
-        def drop_canceled = @lines.each_value { |line| line.reject!(&:canceled?) }
+        def drop_canceled = @all.each { |line| line.reject!(&:canceled?) unless line.empty? }
 
         # @return [Array<Exchange>] all, which are forgotten here
         def clear
-          all = @lines.each_value.flat_map(&:itself).sort { |one, other| order(one, other) }
-          @lines.each_value(&:clear)
+          all = @all.flatten(1).sort { |one, other| order(one, other) }
+          @all.each(&:clear)
           all
         end
 
         private
 
-        def heads = @lines.values.reject(&:empty?)
+        def heads = @all.reject(&:empty?)
 
         def kind(exchange)
           return :solitary if exchange.solitary?

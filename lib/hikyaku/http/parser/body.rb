@@ -32,7 +32,7 @@ module Hikyaku
           @limits = limits
           @left = length
           @trailer_bytes = 0
-          @state = {none: :ended, length: length.to_i.zero? ? :ended : :data, chunked: :size, until_close: :data}.fetch(framing)
+          @state = first_state
         end
 
         def until_close? = @framing == :until_close
@@ -49,6 +49,15 @@ module Hikyaku
         end
 
         private
+
+        def first_state
+          case @framing
+          when :none then :ended
+          when :length then @left.zero? ? :ended : :data
+          when :chunked then :size
+          else :data
+          end
+        end
 
         def data
           return @input.take(@input.size) if until_close?

@@ -2,7 +2,9 @@
 
 require_relative "field"
 require_relative "malformed"
+require_relative "request"
 require_relative "request_line"
+require_relative "response"
 require_relative "status_line"
 
 module Hikyaku
@@ -13,6 +15,7 @@ module Hikyaku
       # @api private
       class HeadReader
         def initialize(kind, input, limits)
+          @kind = kind
           @input = input
           @limits = limits
           @start_lines = {request: RequestLine, response: StatusLine}.fetch(kind) { raise ArgumentError, "there are requests and responses, no #{kind.inspect}" }
@@ -23,9 +26,19 @@ module Hikyaku
         # Whether something of a head was taken that is not whole yet.
         def begun? = @start_line || @empty_lines > 0
 
-        # @return [Array(RequestLine, Array), Array(StatusLine, Array), nil] the start line, and names and values
+        # @param request_method [String] of the request that a response answers
+        # @return [Request, Response, nil]
         # @raise [Malformed]
-        def read
+        def read(request_method)
+          line, headers, bytes = lines
+          return unless line
+          (@kind == :request) ? Request.new(line, headers) : Response.new(line, headers, bytes, request_method: request_method)
+        end
+
+        private
+
+        # The start line, names and values, and how many bytes these were.
+        def lines
           return if @input.empty? && !@start_line
           while (line = next_line)
             if @start_line
@@ -38,8 +51,6 @@ module Hikyaku
             end
           end
         end
-
-        private
 
         def clear
           @start_line = nil
@@ -66,7 +77,7 @@ module Hikyaku
             raise Malformed.new(:too_many_headers) if index == @limits.headers
             Field.parse(line)
           end
-          [@start_line, headers.freeze].tap { clear }
+          [@start_line, headers.freeze, @bytes].tap { clear }
         end
       end
     end

@@ -28,7 +28,17 @@ module Hikyaku
             @bytes = @bytes.byteslice(@at, size)
             @at = 0
           end
-          @bytes << bytes.b
+          @bytes << ((bytes.encoding == Encoding::BINARY) ? bytes : bytes.b)
+        end
+
+        # @yieldparam bytes [String] which are not to be changed
+        # @yieldparam at [Integer] where what was not taken begins
+        def look = yield(@bytes, @at)
+
+        # Takes what was looked at.
+        def skip(count)
+          @at += count
+          @looked = 0
         end
 
         # Takes as many bytes, or all that there are.

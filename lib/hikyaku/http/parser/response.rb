@@ -14,9 +14,21 @@ module Hikyaku
         # @return [String] may be empty
         attr_reader :reason
 
+        # @return [Array<Array(String, String)>] names in lower case, and values, in order
+        attr_reader :fields
+        # @return [Integer] of the head
+        attr_reader :bytes
+
+        # What the reader in C has made out.
+        #
         # @api private
-        def initialize(line, headers, request_method:)
+        def self.told(parts) = allocate.tap { |response| response.send(:tell, *parts) }
+
+        # @api private
+        def initialize(line, headers, bytes, request_method:)
           super(headers, line.minor)
+          @fields = headers.map { |name, value| [-name.downcase, value].freeze }.freeze
+          @bytes = bytes
           @status = line.status
           @reason = line.reason
           tunnel = request_method == "CONNECT" && status / 100 == 2
@@ -25,6 +37,15 @@ module Hikyaku
           framed(framing)
           @keep_alive = persistent? && framing.kind != :until_close
           freeze
+        end
+
+        def headers = @headers || @names.zip(@fields).map { |name, field| [name, field.last].freeze }.freeze
+
+        def [](name) = @fields.assoc(name.downcase)&.last
+
+        def values(name)
+          name = name.downcase
+          @fields.filter_map { |field| field.last if field.first == name }
         end
 
         # @return [String] without what may be secret
@@ -37,6 +58,22 @@ module Hikyaku
         def ends_http? = upgrade?
 
         private
+
+        # In the order in which ext/hikyaku/binding/rb_head.c says it.
+        def tell(status, reason, minor, names, fields, framing, content_length, keep_alive, upgrade, bytes)
+          @status = status
+          @reason = reason
+          @minor = minor
+          @headers = nil
+          @names = names
+          @fields = fields
+          @framing = framing
+          @content_length = content_length
+          @keep_alive = keep_alive
+          @upgrade = upgrade
+          @bytes = bytes
+          freeze
+        end
 
         # RFC 9112, section 6.3.
         def framing_of_answer(request_method)
