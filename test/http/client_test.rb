@@ -155,6 +155,15 @@ class HTTPClientTest < Minitest::Test
     end
   end
 
+  test "the time for a request is a number above 0, or nil" do
+    ["1", 0, -1, :soon, Float::NAN].each do |timeout|
+      [-> { client.get("http://localhost/", timeout: timeout) }, -> { client.get(["http://localhost/"], timeout: timeout) },
+        -> { client.fetch("http://localhost/", timeout: timeout) }, -> { client.open("http://localhost/", timeout: timeout) }].each do |ask|
+        assert_match(/timeout is .*, and has to be a number from 0.001/, assert_raises(ArgumentError, timeout.inspect, &ask).message)
+      end
+    end
+  end
+
   test "a child of the process has connections of its own" do
     serve do |server, client|
       client.get(server.url("/a"))

@@ -212,20 +212,27 @@ module Hikyaku
       end
 
       def request_all(method, urls, timeout: @settings.total, **options, &block)
+        @settings.seconds(:timeout, timeout)
         one = urls.size == 1 && !urls.first.is_a?(Array)
         return fetch_one(method, urls.first, timeout, options) if one && block.nil?
         asked = urls.flatten.map { |url| build(url, method: method, **options) }
         batch = driver.synchronize { submitted(asked, timeout) }
-        block ? each_of(batch, &block) : batch.outcomes
+        block ? batch.each(&block) : batch.outcomes
+      ensure
+        batch&.cancel # whoever was to wait is gone
       end
 
       # Who waits for it begins it.
       def fetch_one(method, url, timeout, options)
         asked = build(url, method: method, **options)
-        driver.synchronize { submit(Fetch, asked, timeout) }.value
+        fetch = driver.synchronize { submit(Fetch, asked, timeout) }
+        fetch.value
+      ensure
+        fetch.cancel unless fetch.nil? || fetch.done?
       end
 
       def begun(kind, request, timeout)
+        @settings.seconds(:timeout, timeout)
         driver.synchronize { submit(kind, request, timeout).tap { driver.nudge } }
       end
 
@@ -242,12 +249,6 @@ module Hikyaku
         fetch = kind.new(request.address.url, @manager, @driver, timeout, *news)
         @manager.submit(request, fetch)
         fetch
-      end
-
-      def each_of(batch, &block)
-        batch.each(&block)
-      ensure
-        batch.cancel
       end
     end
   end

@@ -47,7 +47,7 @@ module Hikyaku
         # Those that are not there are not wanted any more.
         #
         # @return [void]
-        def cancel = @fetches.reject(&:done?).each(&:cancel)
+        def cancel = @fetches.each { |fetch| fetch.cancel unless fetch.done? }
 
         # @api private
         def satisfied?

@@ -17,7 +17,9 @@ module Hikyaku
 
         # So long at most without looking at everything.
         LONGEST = 60.0 # seconds
-        private_constant :LONGEST, :Everything
+        # A thread that is interrupted (Timeout.timeout, Thread#raise, Thread#kill) is so where it waits: not between what it read and what it made of it.
+        WHERE_IT_WAITS = {Object => :on_blocking}.freeze
+        private_constant :LONGEST, :WHERE_IT_WAITS, :Everything
 
         # @param attended [Boolean] whether a thread of its own drives when nobody else does
         # @param clock [#call] seconds of the monotonic clock
@@ -128,7 +130,9 @@ module Hikyaku
         # have been in time.
         #
         # @yieldreturn [Hash{IO => true}] what can be read or written
-        def go_on
+        def go_on(&look) = Thread.handle_interrupt(WHERE_IT_WAITS) { turn(&look) }
+
+        def turn
           @driving = true
           ready = yield
           moment = now

@@ -12,6 +12,9 @@ module Hikyaku
     class Client
       # How a client behaves: a value.
       class Settings
+        SHORTEST = 0.001 # seconds for a request
+        private_constant :SHORTEST
+
         # @return [Timeouts]
         attr_reader :timeouts
         # @return [Numeric, nil] seconds for a request, redirects and all
@@ -50,7 +53,7 @@ module Hikyaku
           cache: nil, cookies: nil, proxy: :environment, destinations: nil, ca_file: nil, verify: true, headers: {}, limits: {})
           timeouts = timeouts.dup
           total = timeouts.delete(:total)
-          @total = total && checked(:total, total, 0.001..)
+          @total = seconds(:total, total)
           @timeouts = Timeouts.new(**timeouts)
           @max_connections = checked(:max_connections, max_connections, 1..64)
           @pipelining = pipelining
@@ -69,6 +72,12 @@ module Hikyaku
           @limits = limits
           freeze
         end
+
+        # @param name [Symbol] what it is called
+        # @param value [Numeric, nil] seconds for all of a request
+        # @return [Numeric, nil] the same
+        # @raise [ArgumentError] it is neither a number above 0, nor nil
+        def seconds(name, value) = value && checked(name, value, SHORTEST..)
 
         private
 

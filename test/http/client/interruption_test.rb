@@ -1,0 +1,89 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "socket"
+require "timeout"
+require "hikyaku/http/client"
+
+# Threads that are interrupted at any time, as by Timeout.timeout: who goes on has its own answers.
+class HTTPClientInterruptionTest < Minitest::Test
+  Stop = Class.new(Exception) # rubocop:disable Lint/InheritException -- as Timeout's own
+
+  # While it is told of a cookie, somebody interrupts the thread that tells it.
+  class Jar
+    def initialize
+      @asked = Queue.new
+      @done = false
+    end
+
+    def cookies(_) = []
+
+    def parse(*)
+      @asked << true
+      Thread.pass until @done
+    end
+
+    def interrupting
+      @asked.pop
+      yield
+      @done = true
+    end
+  end
+  private_constant :Stop, :Jar
+
+  # The jar is asked in the midst of what is done with an answer: whoever drives does it, here for somebody else.
+  test "a thread that is interrupted while it takes another's answer goes through with it first" do
+    %i[raise kill].each do |how|
+      jar = Jar.new
+      client = Hikyaku::HTTP::Client.new(memory: nil, cache: false, proxy: nil, cookies: jar)
+      serving do |url|
+        wanted = client.fetch("#{url}/wanted")
+        driver = Thread.new { client.get("#{url}/never") }
+        driver.report_on_exception = false
+        jar.interrupting { (how == :kill) ? driver.kill : driver.raise(Stop) }
+        (how == :kill) ? assert_nil(driver.join(5).value) : assert_raises(Stop) { driver.join(5) }
+        assert_equal "/wanted", Timeout.timeout(5) { wanted.value.body }
+      end
+    ensure
+      client.close
+    end
+  end
+
+  test "what a thread that was interrupted waited for is not wanted any more, and the next is answered" do
+    client = Hikyaku::HTTP::Client.new(memory: nil, cache: false, proxy: nil)
+    serving do |url|
+      assert_raises(Timeout::Error) { Timeout.timeout(0.1) { client.get("#{url}/never") } }
+      assert_raises(Timeout::Error) { Timeout.timeout(0.1) { client.get("#{url}/never?1", "#{url}/never?2") } }
+      assert_empty client.instance_variable_get(:@manager).instance_variable_get(:@resources)
+      assert_equal "/wanted", client.get("#{url}/wanted").body
+    end
+  ensure
+    client.close
+  end
+
+  private
+
+  def serving
+    server = TCPServer.new("127.0.0.1", 0)
+    threads = [Thread.new { loop { threads << serve(server.accept) } }]
+    yield "http://127.0.0.1:#{server.local_address.ip_port}"
+  ensure
+    threads&.each(&:kill)
+    server&.close
+  end
+
+  def serve(socket)
+    Thread.new do
+      while (line = socket.gets)
+        path = line.split[1]
+        nil until socket.gets == "\r\n"
+        next if path.start_with?("/never")
+        socket.write("HTTP/1.1 200 OK\r\nSet-Cookie: a=b\r\nContent-Length: #{path.bytesize}\r\n\r\n#{path}")
+      end
+    rescue SystemCallError
+      nil
+    ensure
+      socket.close
+    end
+  end
+end
