@@ -6,10 +6,8 @@ module Hikyaku
       # How much is asked of an origin at once, as a rule: a page with all that belongs to it, or one thing now and then. Connections are opened before it
       # is known what will be asked, where that has been much, and not where it was little.
       class Demand
-        # Each of these is worth a connection, requests.
-        EACH = 2
         MOST = 1_000
-        private_constant :EACH, :MOST
+        private_constant :MOST
 
         # @param record [Object] what {#record} gave once; anything else is none
         def initialize(record = nil)
@@ -33,7 +31,7 @@ module Hikyaku
         end
 
         # @return [Integer] connections that find something to do
-        def connections = ([@usual, @most].max / EACH.to_f).ceil
+        def connections = [@usual, @most].max
 
         # @return [Integer] of JSON's values
         def record = @usual

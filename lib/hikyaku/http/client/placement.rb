@@ -7,12 +7,13 @@ module Hikyaku
       class Placement
         # More are not asked on one connection at a time, however fast it is: the server has to keep them.
         MOST_UNANSWERED = 128
-        FEWEST = 2 # that an open connection may take while others are being opened
+        FEWEST = 2 # that an open connection may take while others are being opened, and take long
+        SOON = 1.25 # round trips: one that has been opened for no longer is about to stand
         # What cannot be repeated is not entrusted to a connection that was idle for longer: the server may be closing it, seconds.
         TRUSTED = 2.0
         # A connection in this round: what is under way on it or given to it, how many these are, and whether one of them wants it to itself.
         Place = Struct.new(:connection, :given, :size, :alone)
-        private_constant :MOST_UNANSWERED, :FEWEST, :TRUSTED, :Place
+        private_constant :MOST_UNANSWERED, :FEWEST, :SOON, :TRUSTED, :Place
 
         # @param pool [Pool]
         # @param waiting [Waiting]
@@ -27,6 +28,7 @@ module Hikyaku
           @limit = verdict.most_per_connection
           @pipe = pipe
           @now = now
+          @round_trip = link.round_trip
           @space = pipe ? link.window - pool.connections.sum { |connection| connection.load(@mean) } : 0
           @places = pool.connections.filter_map { |connection| place(connection) if connection.usable? && !connection.probing }
           @share = share
@@ -93,12 +95,16 @@ module Hikyaku
           place.connection.cautious ? place.size.zero? : place.size < @share
         end
 
-        # While connections are being opened, those that stand leave them something.
+        # While connections are being opened, those that stand leave them something: at least what is over, where they are about to stand as well.
         def share
-          return MOST_UNANSWERED if @pool.connections.none?(&:opening?)
+          opening = @pool.connections.select(&:opening?)
+          return MOST_UNANSWERED if opening.empty?
           all = @waiting.size + @pool.under_way
-          [(all / @pool.connections.size.to_f).ceil, FEWEST].max.clamp(1, MOST_UNANSWERED)
+          fewest = (opening.all? { |connection| soon?(connection) }) ? 1 : FEWEST
+          (all / @pool.connections.size.to_f).ceil.clamp(fewest, MOST_UNANSWERED)
         end
+
+        def soon?(connection) = @round_trip && connection.rest(@now) < SOON * @round_trip
       end
     end
   end
