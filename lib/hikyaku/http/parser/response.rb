@@ -39,10 +39,15 @@ module Hikyaku
           freeze
         end
 
+        # @return [Array<Array(String, String)>] see {Head#headers}
         def headers = @headers || @names.zip(@fields).map { |name, field| [name, field.last].freeze }.freeze
 
+        # @param name [String] of a field, in any case
+        # @return [String, nil] see {Head#[]}
         def [](name) = @fields.assoc(name.downcase)&.last
 
+        # @param name [String] of a field, in any case
+        # @return [Array<String>] see {Head#values}
         def values(name)
           name = name.downcase
           @fields.filter_map { |field| field.last if field.first == name }
