@@ -188,7 +188,8 @@ module Hikyaku
           @lock.unlock
           yield
         ensure
-          @lock.lock
+          # Interrupted here, whoever comes next would find a lock that nobody has.
+          Thread.handle_interrupt(Object => :never) { @lock.lock }
           @asleep = false
         end
       end

@@ -169,8 +169,11 @@ module Hikyaku
           @copied ? append(bytes) : @body = NOTHING
         end
 
-        # A body that comes in one piece is not copied.
-        def append(bytes) = @body = @body.empty? ? +bytes : @body << bytes
+        # A body that comes in one piece is not copied; a stream has its pieces for itself.
+        def append(bytes)
+          return @body << bytes unless @body.empty?
+          @body = (@given || bytes.frozen?) ? bytes.dup : bytes
+        end
 
         # What was encoded is not any more.
         def give_head
