@@ -59,7 +59,7 @@ static VALUE lower_name(VALUE name, hk_bytes_t text)
     }
     char small[SHORT_NAME];
     VALUE memory = 0;
-    char *lower = text.length <= sizeof(small) ? small : ALLOCV_N(char, memory, text.length);
+    char *lower = text.length <= sizeof(small) ? small : rb_alloc_tmp_buffer(&memory, (long)text.length);
     for (i = 0; i < text.length; i++) {
         lower[i] = text.at[i] >= 'A' && text.at[i] <= 'Z' ? (char)(text.at[i] | 0x20) : text.at[i];
     }
@@ -136,7 +136,8 @@ static VALUE head_reader_read(VALUE self, VALUE bytes, VALUE from, VALUE method)
     }
     VALUE memory = 0;
     hk_http1_header_t small[ON_THE_STACK];
-    hk_http1_header_t *headers = reader->headers <= ON_THE_STACK ? small : ALLOCV_N(hk_http1_header_t, memory, reader->headers);
+    size_t size = reader->headers * sizeof(hk_http1_header_t);
+    hk_http1_header_t *headers = reader->headers <= ON_THE_STACK ? small : rb_alloc_tmp_buffer(&memory, (long)size);
     hk_http1_response_t response = {.headers = headers, .header_capacity = reader->headers};
     size_t consumed = 0;
     hk_bytes_t input = hk_bytes(RSTRING_PTR(bytes) + at, (size_t)RSTRING_LEN(bytes) - at);
