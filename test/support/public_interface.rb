@@ -40,6 +40,19 @@ module PublicInterface
     Hikyaku::HTTP::Cache
     Hikyaku::HTTP::Cache::Found
     Hikyaku::HTTP::Cache::Stored
+    Hikyaku::Codec
+    Hikyaku::Codec::Format
+    Hikyaku::Codec::JSON
+    Hikyaku::Codec::MessagePack
+    Hikyaku::Codec::Accept
+    Hikyaku::Codec::NotAcceptable
+    Hikyaku::Codec::Coding
+    Hikyaku::Codec::Coding::Gzip
+    Hikyaku::Codec::Coding::Brotli
+    Hikyaku::Codec::Coding::Zstandard
+    Hikyaku::Codec::Rack::Compression
+    Hikyaku::Codec::Rack::Representation
+    Hikyaku::Codec::Rack::Body
     Hikyaku::Config
     Hikyaku::Config::Issuer
     Hikyaku::Broker::Address

@@ -184,5 +184,6 @@ void rb_hk_init_hello(VALUE reactor_class);     /* rb_hello.c */
 void rb_hk_init_broker(VALUE module);           /* rb_broker.c */
 void rb_hk_init_crc32c(VALUE module);           /* rb_crc32c.c */
 void rb_hk_init_head(VALUE module);             /* rb_head.c */
+void rb_hk_init_plain(VALUE module);            /* rb_plain.c */
 
 #endif

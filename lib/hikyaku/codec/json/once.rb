@@ -1,0 +1,57 @@
+# frozen_string_literal: true
+
+require "json"
+require_relative "../format"
+
+module Hikyaku
+  module Codec
+    class JSON < Format
+      # Parses so that no object may have a key twice: two programs that read such a thing may see two things in it.
+      #
+      # RFC 8259, section 4.
+      #
+      # @api private
+      module Once
+        # The json from which on the parser sees to it.
+        KNOWS_FROM = [2, 13].freeze
+        private_constant :KNOWS_FROM
+
+        # For a json that does not know of it: what its parser fills.
+        class Keys < Hash
+          # @param key [String]
+          # @param value [Object]
+          # @return [Object]
+          # @raise [JSON::ParserError]
+          def []=(key, value)
+            raise ::JSON::ParserError, "an object has the key twice" if key?(key)
+            super
+          end
+        end
+        private_constant :Keys
+
+        class << self
+          # @param text [String]
+          # @param max_depth [Integer]
+          # @return [Object]
+          # @raise [JSON::ParserError]
+          def parse(text, max_depth)
+            return ::JSON.parse(text, max_nesting: max_depth, allow_nan: false, allow_duplicate_key: false) if known?
+            plain(::JSON.parse(text, max_nesting: max_depth, allow_nan: false, create_additions: false, object_class: Keys))
+          end
+
+          private
+
+          def known? = (::JSON::VERSION.split(".").map(&:to_i) <=> KNOWS_FROM) >= 0
+
+          def plain(value)
+            case value
+            when Hash then value.each_with_object({}) { |(key, each), hash| hash[key] = plain(each) }
+            when Array then value.map { |each| plain(each) }
+            else value
+            end
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,48 @@
+# frozen_string_literal: true
+
+require_relative "limits"
+require_relative "plain/conversion"
+require_relative "plain/refusal"
+
+begin
+  require "hikyaku/native" # goes through objects
+rescue LoadError
+  nil # so does Ruby
+end
+
+module Hikyaku
+  module Codec
+    # What both formats can say: nil, true, false, numbers, text, arrays, and hashes with text for keys. Everything else becomes that first, in the way
+    # that its `as_json` says.
+    #
+    # @api private
+    module Plain
+      class << self
+        # @param object [Object]
+        # @return [Object] the same one where nothing is to be changed; moments are Time
+        # @raise [Unrepresentable]
+        def for_message_pack(object) = of(object, Conversion::MESSAGE_PACK)
+
+        # @param object [Object]
+        # @return [Object] the same one where nothing is to be changed; moments are text
+        # @raise [Unrepresentable]
+        def for_json(object) = of(object, Conversion::JSON)
+
+        # @return [Boolean] whether `hikyaku/native` has brought `native` and `native?`, which go through an object in C
+        def native_there? = respond_to?(:native?)
+
+        private
+
+        # Packers believe all that they are given: they would write text that is none, and follow a hash that contains itself until the stack ends.
+        # So everything is looked at; in C, where only what is not plain comes to Ruby. Where something is refused, Ruby goes the whole way once more
+        # and knows where it was.
+        def of(object, conversion)
+          return conversion.of(object) unless native_there?
+          native(object, Limits::DEPTH, conversion.compact) { |value, levels| conversion.plain(value, levels) }
+        rescue Refusal
+          conversion.of(object)
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,141 @@
+# frozen_string_literal: true
+
+require_relative "../errors"
+require_relative "../limits"
+require_relative "moments"
+require_relative "refusal"
+require_relative "stand_ins"
+
+module Hikyaku
+  module Codec
+    module Plain
+      # Makes plain objects of any. Each knows one format's differences: moments, numbers beyond 64 bits, and bytes that are no text.
+      #
+      # @api private
+      class Conversion
+        WIDE = (-2**63..2**64 - 1)
+        # Of text, beside UTF-8 and US-ASCII.
+        BYTES = Encoding::BINARY
+        TEXT = [Encoding::UTF_8, Encoding::US_ASCII].freeze
+        private_constant :WIDE, :BYTES, :TEXT
+
+        # @return [Boolean] whether it is for MessagePack: it has moments and bytes, and no integers beyond 64 bits
+        attr_reader :compact
+
+        # @param compact [Boolean]
+        def initialize(compact:)
+          @compact = compact
+          freeze
+        end
+
+        # @param object [Object]
+        # @return [Object]
+        # @raise [Unrepresentable]
+        def of(object)
+          plain(object, Limits::DEPTH)
+        rescue Refusal => error
+          raise Unrepresentable, error.sentence, cause: error.cause
+        end
+
+        # @param value [Object] a part of an object
+        # @param levels [Integer] of arrays and hashes that may be entered
+        # @return [Object]
+        # @raise [Refusal]
+        def plain(value, levels)
+          case value
+          when nil, true, false then value
+          when String then own(value, String, levels) { text(value) }
+          when Symbol then text(value.name)
+          when Integer then (@compact && !WIDE.cover?(value)) ? value.to_s : value
+          when Float then float(value)
+          when Hash then own(value, Hash, levels) { hash(value, deeper(levels)) }
+          when Array then own(value, Array, levels) { array(value, deeper(levels)) }
+          else other(value, levels)
+          end
+        end
+
+        private
+
+        def deeper(levels)
+          raise Refusal, "it is nested deeper than #{Limits::DEPTH} levels, or contains itself" if levels.zero?
+          levels - 1
+        end
+
+        # Of two keys that are the same text the last one counts, as with as_json.
+        def hash(hash, levels)
+          hash.each_with_object({}) do |(key, value), plain|
+            name = key(key)
+            plain[name] = plain(value, levels)
+          rescue Refusal => error
+            raise error.below(key)
+          end
+        end
+
+        def array(array, levels)
+          array.each_with_index.map do |value, index|
+            plain(value, levels)
+          rescue Refusal => error
+            raise error.below(index)
+          end
+        end
+
+        def key(key)
+          name = key.is_a?(Symbol) ? key.name : key.to_s
+          return text(name) unless name.encoding == BYTES
+          name.ascii_only? ? name.encode(Encoding::UTF_8) : raise(Refusal, "its key is bytes and no text")
+        end
+
+        def text(string)
+          string = String.new(string) unless string.instance_of?(String)
+          return bytes(string) if string.encoding == BYTES
+          raise Refusal, "it is said to be #{string.encoding}, and is not" unless string.valid_encoding?
+          TEXT.include?(string.encoding) ? string : string.encode(Encoding::UTF_8)
+        rescue EncodingError
+          raise Refusal, "its text in #{string.encoding} cannot be put in UTF-8"
+        end
+
+        def bytes(string)
+          return string if @compact || string.ascii_only?
+          raise Refusal, "it is bytes (ASCII-8BIT), which JSON cannot have: say that it is UTF-8 if it is, or encode it, as Base64 say"
+        end
+
+        def float(number)
+          return number if number.finite?
+          json = json_of(number)
+          return plain(json, 0) unless json.is_a?(Float)
+          raise Refusal, "it is #{number}, which is no number in JSON: send nil, or text"
+        end
+
+        def other(value, levels)
+          return @compact ? Moments.time(value) : Moments.text(value) if Moments.moment?(value)
+          json = json_of(value)
+          return again(json, levels) unless json.equal?(value)
+          StandIns.of(value) { |stand_in| return plain(stand_in, (stand_in.is_a?(Hash) || stand_in.is_a?(Array)) ? levels : deeper(levels)) }
+          raise Refusal, "an object of #{value.class} has no representation: give it a method as_json that returns a Hash, an Array, text or a number"
+        end
+
+        # Once an object: it may be expensive. Some give themselves.
+        def json_of(value) = value.respond_to?(:as_json) ? value.as_json : value
+
+        # What as_json gives may have to be asked again, but not for ever.
+        def again(json, levels) = plain(json, PLAIN.include?(json.class) ? levels : deeper(levels))
+
+        # Unless a subclass says itself how it is to be represented.
+        def own(value, core, levels)
+          return yield if value.instance_of?(core) || !own?(value, core)
+          json = json_of(value)
+          json.equal?(value) ? yield : again(json, levels)
+        end
+
+        def own?(value, core)
+          value.respond_to?(:as_json) && !(core.method_defined?(:as_json) && value.method(:as_json).owner == core.instance_method(:as_json).owner)
+        end
+
+        PLAIN = [NilClass, TrueClass, FalseClass, String, Integer, Float, Hash, Array].freeze
+        MESSAGE_PACK = new(compact: true)
+        JSON = new(compact: false)
+        private_constant :PLAIN
+      end
+    end
+  end
+end

@@ -1,0 +1,36 @@
+# frozen_string_literal: true
+
+require "bigdecimal"
+require "date"
+
+module Hikyaku
+  module Codec
+    module Plain
+      # What stands for common objects where nothing has given them an `as_json`: the same that Active Support's would give.
+      #
+      # @api private
+      module StandIns
+        class << self
+          # @param value [Object]
+          # @yieldparam stand_in [Object] unless there is none
+          # @return [void]
+          def of(value)
+            case value
+            when BigDecimal then yield decimal(value)
+            when Numeric, Range then yield value.to_s
+            when Date then yield value.iso8601
+            when Struct then yield value.to_h
+            else
+              name = %i[to_hash to_a to_h].find { |each| (each != :to_a || value.is_a?(Enumerable)) && value.respond_to?(each) }
+              yield value.public_send(name) if name
+            end
+          end
+
+          private
+
+          def decimal(number) = number.finite? ? number.to_s("F") : number.to_f
+        end
+      end
+    end
+  end
+end

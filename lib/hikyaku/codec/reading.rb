@@ -1,0 +1,97 @@
+# frozen_string_literal: true
+
+require_relative "reading/broken"
+require_relative "reading/json"
+require_relative "reading/listing"
+require_relative "reading/message_pack"
+require_relative "reading/printer"
+
+module Hikyaku
+  module Codec
+    # Bodies of MessagePack and JSON for people to read, without any gem, and also where they are broken, up to that place.
+    #
+    #     Hikyaku::Codec::Reading.show("\x82\xa1a\x01\xa1b\xc0".b).text      # => '{"a": 1, "b": null}'
+    module Reading
+      # What {Reading.show} gives: the text, the place where the body is broken or nil, and how many values there are back to back.
+      Shown = Struct.new(:text, :broken, :values)
+
+      JSON_TYPE = %r{\Aapplication/(?:[\w.-]+\+)?json\s*(?:;|\z)}i
+      MESSAGE_PACK_TYPE = %r{\Aapplication/(?:vnd\.|x-)?(?:msgpack|x-mpac|mpac)\s*(?:;|\z)}i
+      JSON_BEGINNING = /\A(?:\xEF\xBB\xBF)?[ \t\r\n]*(?:[\[{"]|-?[0-9]|null|true|false)/n
+      # The largest number that is its own first byte.
+      SMALL = 0x7f
+      private_constant :SMALL, :JSON_TYPE, :MESSAGE_PACK_TYPE, :JSON_BEGINNING
+
+      class << self
+        # @param bytes [String]
+        # @param type [Symbol] :msgpack or :json
+        # @param width [Integer] columns of a line; several values back to back have a line each, however long
+        # @param limits [Printer::Limits]
+        # @param listing [Boolean] a line for each value, with its offset and form, in place of the notation
+        # @return [Shown]
+        def show(bytes, type: type_of(bytes) || :msgpack, width: 100, limits: Printer::USUAL, listing: false)
+          width = nil if several?(bytes, type)
+          text = String.new(encoding: Encoding::UTF_8)
+          printer = listing ? Listing.new(text, limits: limits) : Printer.new(text, width: width, limits: limits)
+          values, broken = print(reader(bytes, type), printer, text)
+          Shown.new(text, broken, values)
+        end
+
+        # What a body probably is: its media type says so, or its first bytes.
+        #
+        # @param bytes [String]
+        # @param media_type [String, nil] the field Content-Type
+        # @return [Symbol, nil] :msgpack or :json; nil where it is probably neither: what is sent in MessagePack does not begin with a small number
+        def type_of(bytes, media_type = nil)
+          case media_type
+          when MESSAGE_PACK_TYPE then :msgpack
+          when JSON_TYPE then :json
+          else guess(bytes.byteslice(0, 64).b)
+          end
+        end
+
+        # @param media_type [String, nil] the field Content-Type
+        # @return [Boolean] whether it is one of those that are read here
+        def known?(media_type) = [MESSAGE_PACK_TYPE, JSON_TYPE].any? { |types| types.match?(media_type.to_s) }
+
+        private
+
+        def guess(bytes)
+          return :json if bytes.match?(JSON_BEGINNING)
+          :msgpack if bytes.empty? || bytes.getbyte(0) > SMALL
+        end
+
+        def reader(bytes, type) = (type == :json) ? Json.new(bytes) : (MessagePack.new << bytes).finish
+
+        def several?(bytes, type)
+          whole = false
+          reader = reader(bytes, type)
+          nil while reader.next && reader.depth.positive?
+          whole = true
+          !reader.next.nil?
+        rescue Broken
+          whole
+        end
+
+        def print(reader, printer, text)
+          values = 0
+          until printer.full?
+            outermost = reader.depth.zero?
+            token = reader.next or break
+            printer.begin_value if outermost && values.positive?
+            printer << token
+            values += 1 if reader.depth.zero?
+          end
+          printer.finish
+          text << "\n… what follows is not shown: the text is too long" if printer.full?
+          [values, nil]
+        rescue Broken => error
+          printer.begin_value if reader.depth.zero? && values.positive?
+          printer << error.token if error.token
+          printer.break_off("broken #{error.message}")
+          [values, error]
+        end
+      end
+    end
+  end
+end
