@@ -6,6 +6,7 @@ require "rails/railtie"
 require_relative "railtie/assets"
 require_relative "railtie/beside"
 require_relative "railtie/cluster"
+require_relative "railtie/codec"
 require_relative "railtie/helpers"
 require_relative "railtie/instrumentation"
 require_relative "railtie/log_subscriber"
@@ -83,6 +84,11 @@ module Hikyaku
 
     initializer "hikyaku.presence", after: "hikyaku.turbo" do
       PresenceGlue.settle(Railtie.mount.settings)
+    end
+
+    # Before the application's controllers are loaded.
+    initializer "hikyaku.codec", after: :load_config_initializers do
+      CodecGlue.settle(Railtie.mount.settings)
     end
 
     # Before the application's code runs, which may publish.

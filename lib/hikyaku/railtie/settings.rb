@@ -24,11 +24,12 @@ module Hikyaku
     class Settings
       HUB = :hub
       OUTBOX = :outbox
+      CODEC = %i[codec codec_params].freeze
       KEYS = %i[publisher_key subscriber_key].freeze
       SALT = "hikyaku access tokens"
       COOKIE = "mercure_access_token"
       NOWHERE = {}.freeze
-      private_constant :HUB, :OUTBOX, :KEYS, :SALT, :COOKIE, :NOWHERE
+      private_constant :HUB, :OUTBOX, :CODEC, :KEYS, :SALT, :COOKIE, :NOWHERE
 
       # @param app [::Rails::Application]
       def initialize(app)
@@ -56,6 +57,12 @@ module Hikyaku
 
       # @return [Boolean, Hash, nil] see OutboxGlue
       def outbox = given[OUTBOX]
+
+      # @return [Boolean, nil] see CodecGlue
+      def codec = given[:codec]
+
+      # @return [Boolean, Hash, nil] see CodecGlue
+      def codec_params = given[:codec_params]
 
       # @return [String, nil] the hub in another process that this application publishes to
       def hub = hub_options[:url]
@@ -156,7 +163,7 @@ module Hikyaku
       end
 
       def build
-        settings = {path: "#{root}#{Publisher::Endpoint::DEFAULT_PATH}"}.merge(given.except(HUB, OUTBOX, *Turbo::Settings::NAMES, *Presence::Settings::NAMES))
+        settings = {path: "#{root}#{Publisher::Endpoint::DEFAULT_PATH}"}.merge(given.except(HUB, OUTBOX, *CODEC, *Turbo::Settings::NAMES, *Presence::Settings::NAMES))
         settings[:subscriptions] = true if presence.on? && !settings.key?(:subscriptions)
         settings = keys(settings).merge(settings)
         settings[:resource_identifier] ||= remote? ? endpoint.audience : "#{origin}#{settings[:path]}"

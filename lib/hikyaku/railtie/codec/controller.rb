@@ -1,0 +1,111 @@
+# frozen_string_literal: true
+
+require_relative "finish"
+require_relative "plain"
+
+module Hikyaku
+  class Railtie < ::Rails::Railtie
+    module CodecGlue
+      # In every controller.
+      module Controller
+        extend ActiveSupport::Concern
+
+        # Of responses that may not be kept.
+        NO_STORE = {no_store: true}.freeze
+        private_constant :NO_STORE
+
+        included do
+          include ActionController::MimeResponds
+
+          # What a controller says itself of these errors comes later, and counts.
+          rescue_from ActionController::UnknownFormat, with: :hikyaku_not_acceptable
+          rescue_from ActionDispatch::Http::Parameters::ParseError, with: :hikyaku_unreadable
+          # `fresh_when` makes a tag of a record; each representation needs its own.
+          etag { response.media_type || request.formats.join(",") }
+        end
+
+        # In a response that was negotiated to be MessagePack, `render json:` packs.
+        #
+        # @return [Object]
+        def render(*arguments, &block)
+          options = arguments.last
+          if options.is_a?(Hash) && options.key?(:json) && Finish.packed?(response)
+            arguments = [*arguments[0...-1], options.except(:json).merge(NAME => options[:json])]
+          end
+          super
+        end
+
+        # A response that is negotiated says so at once: one that is streamed has its header fields before the action is over.
+        #
+        # @return [void]
+        def content_type=(type)
+          super
+          Finish.new(self, rendered: nil).label
+        end
+
+        private
+
+        # Answers with an object as the client asks.
+        #
+        # @param object [Object] see `render json:`; an Enumerator, as of `find_each`, is sent as an array, a piece at a time, and never whole in memory
+        # @param formats [Array<Symbol>] what is offered, the one first that is sent when the client does not mind
+        # @param count [Integer, nil] how many an Enumerator has; MessagePack needs it where its `size` does not say
+        # @param options [Hash] those of `render json:`
+        # @return [void]
+        # @raise [ActionController::UnknownFormat] the client accepts none of them, which becomes 406
+        def hikyaku_represent(object, formats: %i[json msgpack], count: nil, **options)
+          respond_to(*formats)
+          return render(json: object, **options) unless object.is_a?(Enumerator)
+          self.status = options[:status] if options[:status]
+          headers["Location"] = url_for(options[:location]) if options[:location]
+          rest = Plain.options(options)
+          made = ->(item) { item.as_json(rest) } unless rest.empty?
+          self.response_body = Codec::Rack::Body.new(Codec[Finish.packed?(response) ? NAME : :json], object, count: count, &made)
+          # Rails would have Rack::ETag go through it all, before it is sent.
+          response.stream.singleton_class.undef_method(:to_ary) if response.stream.respond_to?(:to_ary)
+        end
+
+        # `render msgpack:`
+        def hikyaku_packed(object, options)
+          self.content_type = CodecGlue.mime if media_type.nil?
+          @_hikyaku_packed = true
+          Plain.pack(object, options)
+        end
+
+        def process_action(*)
+          super
+          Finish.new(self, rendered: @_hikyaku_packed ? nil : rendered_format).call unless response.committed?
+        end
+
+        def hikyaku_not_acceptable(exception)
+          offered = (request.hikyaku_offered || hikyaku_templates).filter_map(&:symbol)
+          raise exception unless offered.intersect?([NAME, :json])
+          hikyaku_problem(*Codec::Rack::Representation::Problem.not_acceptable(offered.map { |name| Offer.new(::Mime[name].to_s) }))
+        end
+
+        # A body of ours that cannot be read; others are the application's affair.
+        def hikyaku_unreadable(exception)
+          raise exception unless exception.cause.is_a?(Error)
+          hikyaku_problem(*Codec::Rack::Representation::Problem.response(400, exception.cause.message))
+        end
+
+        def hikyaku_problem(status, fields, body)
+          self.status = status
+          self.content_type = fields["content-type"]
+          response.charset = false
+          response.cache_control.replace(NO_STORE)
+          self.response_body = body
+        end
+
+        # What the templates of this action offer, where it does not say it itself. One for JSON is one for MessagePack.
+        def hikyaku_templates
+          types = ::Mime::SET.select { |type| type.symbol && template_exists?(action_name.to_s, _prefixes, formats: [type.symbol]) }
+          types.include?(::Mime[:json]) ? types | [CodecGlue.mime] : types
+        end
+      end
+
+      Offer = Struct.new(:media_type)
+      private_constant :Offer
+    end
+  end
+end

@@ -1,0 +1,293 @@
+# frozen_string_literal: true
+
+# The application of test/support/codec_application.rb: reads requests from its standard input, and writes responses to its output.
+require "bigdecimal"
+require "fileutils"
+require "logger"
+require "rails"
+require "action_controller/railtie"
+require "action_view/railtie"
+require "active_record/railtie"
+require "alba"
+require "blueprinter"
+require "jbuilder"
+require "rack/lint"
+require "rack/mock_request"
+require "tmpdir"
+require "hikyaku"
+
+ANSWERS = $stdout.dup.binmode
+$stdout.reopen($stderr)
+SETTINGS = Marshal.load([ENV.fetch("CODEC_SETTINGS")].pack("H*"))
+FOLDER = Dir.mktmpdir("hikyaku-codec")
+at_exit { FileUtils.rm_rf(FOLDER) }
+
+VIEWS = {
+  "items/template.json.jbuilder" => "json.items @items, :name, :price\njson.count @items.size\n",
+  "items/implicit.json.jbuilder" => "json.array! @items, partial: 'items/item', as: :item\n",
+  "items/_item.json.jbuilder" => "json.name item.name\n",
+  "items/own.msgpack.jbuilder" => "json.own 'MessagePack'\n",
+  "items/own.json.jbuilder" => "json.own 'JSON'\n",
+  "items/text.json.erb" => %({"text": <%== JSON.generate(@items.first.name) %>}\n),
+  "items/page.html.erb" => "<p>page</p>\n",
+  "layouts/framed.json.jbuilder" => "json.data JSON.parse(yield)\n"
+}.freeze
+VIEWS.each do |name, text|
+  path = File.join(FOLDER, "app/views", name)
+  FileUtils.mkdir_p(File.dirname(path))
+  File.write(path, text)
+end
+FileUtils.mkdir_p("#{FOLDER}/config")
+File.write("#{FOLDER}/config/database.yml", "production: {adapter: sqlite3, database: ':memory:'}\n")
+
+class CodecRails < Rails::Application
+  config.root = FOLDER
+  config.load_defaults Rails::VERSION::STRING.to_f
+  config.eager_load = false
+  config.secret_key_base = "s" * 64
+  config.hosts = []
+  config.logger = Logger.new($stderr)
+  config.log_level = :error
+  config.action_controller.allow_forgery_protection = false
+  if ENV["CODEC_COMPRESSED"]
+    require "hikyaku/codec/rack/compression"
+    config.middleware.insert_before 0, Hikyaku::Codec::Rack::Compression, min_bytes: 10
+  end
+  SETTINGS.each { |name, value| config.hikyaku[name] = value }
+end
+# As an application may have had it before.
+Mime::Type.register "application/x-msgpack", :msgpack
+CodecRails.initialize!
+
+ActiveRecord::Schema.verbose = false
+ActiveRecord::Schema.define do
+  create_table(:items) do |table|
+    table.string :name
+    table.decimal :price, precision: 8, scale: 2
+    table.datetime :updated_at
+  end
+end
+
+class Item < ActiveRecord::Base
+  def label = "#{name}!"
+end
+
+Item.create!([{name: "Hōryū", price: "12.50", updated_at: Time.utc(2026, 1, 2, 3, 4, 5)}, {name: "Dune", price: "3.10", updated_at: Time.utc(2026, 1, 3)}])
+
+class ItemResource
+  include Alba::Resource
+
+  root_key :item, :items
+  attributes :id, :name
+end
+
+class ItemBlueprint < Blueprinter::Base
+  identifier :id
+  field :name
+end
+
+class ItemsController < ActionController::Base
+  before_action { @items = Item.order(:id) }
+
+  OBJECTS = {
+    "records" => -> { Item.order(:id) },
+    "record" => -> { Item.first },
+    "hash" => lambda do
+      {"name" => :symbol, "at" => Time.utc(2026, 1, 2, 3, 4, 5, 678_000), "price" => BigDecimal("1.50"), 1 => nil, :for => 2.minutes, "on" => Date.new(2026, 1, 2),
+       "zone" => Time.utc(2026).in_time_zone("Tokyo"), "range" => 1..3, "nan" => Float::NAN, "nested" => [{a: true}]}
+    end,
+    "alba" => -> { ItemResource.new(Item.order(:id)) },
+    "alba text" => -> { ItemResource.new(Item.first).serialize },
+    "blueprint" => -> { ItemBlueprint.render_as_hash(Item.order(:id)) },
+    "blueprint text" => -> { ItemBlueprint.render(Item.first) },
+    "nothing" => -> {},
+    "packed" => -> { "\x01".b }
+  }.freeze
+
+  def object
+    object = OBJECTS.fetch(params[:name]).call
+    respond_to do |format|
+      format.json { render json: object }
+      format.msgpack { render msgpack: object }
+      format.html { render plain: "page" }
+    end
+  end
+
+  def chosen
+    given = {only: [:name], methods: :label, status: :created, location: "/items/1"}
+    respond_to do |format|
+      format.json { render json: @items.first, **given }
+      format.mpac { render mpac: @items.first, callback: "f", **given }
+    end
+  end
+
+  def typed
+    render msgpack: {a: 1}, content_type: "application/x-mpac"
+  end
+
+  def dated
+    hikyaku_represent({a: 1}) if stale?(last_modified: Time.utc(2026))
+  end
+
+  def versioned
+    hikyaku_represent({n: params[:n]}) if stale?(strong_etag: "version 1")
+  end
+
+  def only_json
+    respond_to :json
+    render :template
+  end
+
+  def offline
+    rendered = [self.class.render(json: {a: 1}), self.class.render(template: "items/template", formats: [:json], assigns: {items: @items}), self.class.render(inline: "page")]
+    render json: rendered
+  end
+
+  def types
+    render json: Mime::SET.count { |type| type.symbol == :msgpack }
+  end
+
+  def made_up
+    response.headers["Content-Type"] = "no such type"
+    render body: "x"
+  end
+
+  def either
+    respond_to :json, :msgpack
+    render json: @items, only: :name
+  end
+
+  def packed_first
+    respond_to :mpac, :json
+    render json: @items, only: :name
+  end
+
+  def represented
+    hikyaku_represent @items, except: %i[id updated_at]
+  end
+
+  def template
+    respond_to :json, :msgpack
+  end
+
+  def framed
+    respond_to :json, :msgpack
+    render :template, layout: "framed"
+  end
+
+  def implicit
+  end
+
+  def own
+    respond_to :json, :msgpack
+  end
+
+  def text
+    respond_to :json, :msgpack
+  end
+
+  def page
+    respond_to :html
+  end
+
+  def words
+    render msgpack: "these are words"
+  end
+
+  def to_string
+    respond_to :json, :msgpack
+    render json: {text: render_to_string(json: {a: 1}), template: render_to_string(template: "items/own", formats: [:json])}
+  end
+
+  def fresh
+    return unless stale?(@items.first)
+    respond_to :json, :msgpack
+    render json: @items.first
+  end
+
+  def private_one
+    response.headers["Cache-Control"] = "no-store"
+    hikyaku_represent({a: 1})
+  end
+
+  def echo
+    render json: {params: params.to_unsafe_h.except("controller", "action", "format"), name: params[:name].class.name}
+  end
+
+  def rows
+    started = 0
+    counted = Enumerator.new(params[:count].to_i) do |yielder|
+      raise "asked for twice" if (started += 1) > 1
+      params[:count].to_i.times { |n| yielder << {id: n, name: "item #{n}", text: "x" * 180} }
+    end
+    hikyaku_represent counted, only: %i[id text]
+  end
+
+  def found
+    hikyaku_represent Item.order(:id).find_each(batch_size: 1), only: :name
+  end
+end
+
+class TasteController < ActionController::Base
+  rescue_from(ActionController::UnknownFormat) { render plain: "no taste", status: 406 }
+
+  def show
+    respond_to(:json, :msgpack)
+  end
+end
+
+class ApiController < ActionController::API
+  def show
+    hikyaku_represent({api: true})
+  end
+end
+
+class StreamController < ActionController::Base
+  include ActionController::Live
+
+  def show
+    respond_to :json, :msgpack
+    format = Hikyaku::Codec[Mime::Type.lookup(response.media_type).symbol]
+    format.each_piece((1..3).each) { |piece| response.stream.write(piece) }
+  ensure
+    response.stream.close
+  end
+end
+
+CodecRails.routes.draw do
+  ItemsController.action_methods.each { |name| match "/#{name}(.:format)", to: "items##{name}", via: %i[get post] unless name == "echo" }
+  post "/echo(.:format)", to: "items#echo"
+  get "/taste", to: "taste#show"
+  get "/api(.:format)", to: "api#show"
+  get "/live", to: "stream#show"
+end
+
+APPLICATION = Rack::Lint.new(CodecRails)
+
+# The largest memory since it was last asked, in bytes.
+def peak
+  File.read("/proc/self/status")[/VmHWM:\s+(\d+)/, 1].to_i * 1024
+ensure
+  File.write("/proc/self/clear_refs", "5")
+end
+
+$stdin.binmode
+until $stdin.eof?
+  request = Marshal.load($stdin)
+  env = Rack::MockRequest.env_for(request[:path], :method => request[:method], :input => request[:body], "HTTP_HOST" => "localhost")
+  env.delete("CONTENT_TYPE")
+  env.update(request[:env])
+  if request[:count]
+    GC.start
+    peak
+    before = peak
+  end
+  status, headers, body = APPLICATION.call(env)
+  text = +"".b
+  size = 0
+  body.each { |piece| request[:count] ? size += piece.bytesize : text << piece }
+  body.close if body.respond_to?(:close)
+  grown = peak - before if before
+  Marshal.dump([status, headers.to_h, request[:count] ? size.to_s : text, grown], ANSWERS)
+  ANSWERS.flush
+end
