@@ -33,6 +33,7 @@ module Hikyaku
       "dead" => "List, replay or drop dead letters",
       "explain" => "Say where a message is, and why it waits",
       "fetch" => "Get URLs, many at once, pipelined where servers allow it",
+      "inspect" => "Show MessagePack or JSON as readable text, and how large it is in other forms",
       "proxy" => "Run a proxy that makes slow, long links feel fast to a browser",
       "version" => "Print the version"
     }.freeze

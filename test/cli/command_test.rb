@@ -39,7 +39,7 @@ class CLICommandTest < Minitest::Test
     next if name == "fetch" # it takes any number of URLs
 
     test "#{name} refuses what it does not expect" do
-      operands = ["x"] * {"publish" => 2, "disconnect" => 1, "doctor" => 1, "send" => 2, "receive" => 1, "queues" => 1, "dead" => 1, "explain" => 1}.fetch(name, 0)
+      operands = ["x"] * {"publish" => 2, "disconnect" => 1, "doctor" => 1, "send" => 2, "receive" => 1, "queues" => 1, "dead" => 1, "explain" => 1, "inspect" => 1}.fetch(name, 0)
       assert_equal "unexpected \"more\"; see hikyaku #{name} --help", refused(name, *operands, "more")
       assert_equal "unexpected \"--help\"; see hikyaku #{name} --help", refused(name, *operands, "--", "--help")
     end

@@ -31,7 +31,7 @@ module Hikyaku
         value_option(parser, "--timeout SECONDS", "For each, redirects and all") { |text| @settings[:timeouts] = {total: seconds("--timeout", text)} }
         value_option(parser, "--redirects N", "Follow so many (10)") { |text| @settings[:max_redirects] = count("--redirects", text) }
         value_option(parser, "--ca-file FILE", "Certificates to trust in place of the system's") { |text| @settings[:ca_file] = text }
-        value_option(parser, "--proxy URL", "http://HOST:PORT; none for none (the variables http_proxy, https_proxy, no_proxy)") { |text| @settings[:proxy] = (text unless text == "none") }
+        value_option(parser, "--proxy URL", "http://HOST:PORT; none for none (http_proxy, https_proxy, all_proxy, no_proxy)") { |text| @settings[:proxy] = (text unless text == "none") }
         output_options(parser)
       end
 
@@ -48,9 +48,9 @@ module Hikyaku
       def positional(arguments) = [arguments]
 
       def call(urls)
+        require_relative "../http/client" # whose errors are rescued here
         urls = stdin.each_line(chomp: true).first(MOST_URLS).map(&:strip).reject(&:empty?) if urls.empty?
         raise UsageError, "give a URL; see hikyaku fetch --help" if urls.empty?
-        require_relative "../http/client"
         client = HTTP::Client.new(headers: @headers, **@settings)
         @failed = 0
         ask(client, urls)

@@ -1,0 +1,160 @@
+# frozen_string_literal: true
+
+require_relative "../../codec/reading"
+require_relative "../../http/content_coding"
+require_relative "../command"
+
+module Hikyaku
+  module CLI
+    class Inspect < Command
+      # Where a body comes from: pieces of bytes, with what is said of them. Its codings are undone here, so that it is known how much came.
+      class Source
+        URL = %r{\Ahttps?://}i
+        # First bytes that say which coding it is.
+        MAGIC = {"\x1f\x8b\x08" => "gzip", "\x28\xb5\x2f\xfd" => "zstd"}.transform_keys(&:b).freeze
+        PIECE = 65_536
+        # Seconds without a byte, in a stream on which perhaps nothing happens.
+        QUIET = 86_400
+        private_constant :URL, :MAGIC, :PIECE, :QUIET
+
+        class << self
+          # @param place [String] a URL, a file, or - for the standard input
+          # @param stdin [IO]
+          # @param headers [Array<Array(String, String)>] of the request
+          # @param max_bytes [Integer] of a body that is taken whole
+          # @param timeout [Numeric, nil] seconds
+          # @yieldparam source [Source]
+          # @return [Object] what the block returns
+          # @raise [Failed, UsageError]
+          def open(place, stdin:, headers:, max_bytes:, timeout: nil, &block)
+            return open_url(place, headers, max_bytes, timeout, &block) if place.match?(URL)
+            return look(new(place, pieces_of(stdin, place), max_bytes: max_bytes), &block) if place == "-"
+            file = readable(place) { File.open(place, "rb") }
+            begin
+              look(new(place, pieces_of(file, place), max_bytes: max_bytes, coding: ("br" if place.end_with?(".br"))), &block)
+            ensure
+              file.close
+            end
+          end
+
+          private
+
+          def open_url(url, headers, max_bytes, timeout, &block)
+            require_relative "../../http/client"
+            client = HTTP::Client.new(decode: false, cache: false, memory: nil, timeouts: {read: QUIET})
+            answer = asked { client.open(url, headers: offered(headers), timeout: timeout) }
+            answer.status
+            look(new(HTTP::Address.parse(url).url, answer, max_bytes: max_bytes, answer: answer, coding: answer["content-encoding"]), &block)
+          rescue HTTP::RequestFailed => error
+            raise Failed, error.message
+          ensure
+            answer&.close
+            client&.close
+          end
+
+          # Errors of what was given, as of a field that has a line break.
+          def asked
+            yield
+          rescue ArgumentError => error
+            raise UsageError, error.message
+          end
+
+          def look(source)
+            yield source
+          rescue HTTP::ContentCoding::Corrupt, HTTP::ContentCoding::TooLarge, HTTP::ContentCoding::Unsupported => error
+            raise Failed, "#{source.place}: #{error.message}"
+          end
+
+          # Not of what is written elsewhere.
+          def readable(place)
+            yield
+          rescue SystemCallError => error
+            raise Failed, "#{place} cannot be read: #{error.message[/\A[^@(]+/].strip.downcase}"
+          end
+
+          def offered(headers)
+            return headers if headers.any? { |name, _| name.casecmp?("accept-encoding") }
+            [["accept-encoding", HTTP::ContentCoding.accepted], *headers]
+          end
+
+          def pieces_of(io, place)
+            io.binmode if io.respond_to?(:binmode)
+            Enumerator.new do |pieces|
+              loop { pieces << readable(place) { io.readpartial(PIECE) } }
+            rescue EOFError
+              nil
+            end
+          end
+        end
+
+        # @return [String] of a URL without its user information
+        attr_reader :place
+        # @return [Integer] bytes that came
+        attr_reader :came
+        # @return [String, nil] in which they came
+        attr_reader :coding
+
+        # @param place [String]
+        # @param pieces [#each] as they come
+        # @param max_bytes [Integer]
+        # @param answer [HTTP::Client::Stream, nil]
+        # @param coding [String, nil]
+        def initialize(place, pieces, max_bytes:, answer: nil, coding: nil)
+          @place = place
+          @pieces = pieces
+          @max_bytes = max_bytes
+          @answer = answer
+          @coding = coding
+          @came = 0
+        end
+
+        # @return [String, nil]
+        def media_type = @answer && @answer["content-type"]
+
+        # @return [String, nil] a sentence: the server did not do what was asked
+        def refusal = ("#{@place}: #{@answer.status}" if @answer && !@answer.ok?)
+
+        # @return [Boolean] whether it is a stream that is shown as it comes
+        def live? = !!@answer && @answer["content-length"].nil? && @answer["x-accel-buffering"].to_s.casecmp?("no")
+
+        # @return [void]
+        # @raise [Failed] it is said to be something else
+        def check
+          type = media_type.to_s[/\A[^;\s]*/].downcase
+          return if type.empty? || %w[application/octet-stream text/plain].include?(type) || Codec::Reading.known?(type)
+          advice = (type == "text/event-stream") ? "hikyaku subscribe shows it" : "--type msgpack or --type json looks at it all the same"
+          raise Failed, "#{@place}: #{@answer.status}, and #{type} is neither MessagePack nor JSON: #{advice}"
+        end
+
+        # @return [String] binary, its codings undone
+        # @raise [Failed] it is too long
+        def body
+          @body ||= String.new(encoding: Encoding::BINARY).tap do |body|
+            each_piece do |piece|
+              body << piece
+              raise Failed, "#{@place} is longer than #{@max_bytes} bytes: --max-bytes says how much is read" if body.bytesize > @max_bytes
+            end
+          end
+        end
+
+        # @yieldparam piece [String] binary, its codings undone
+        # @return [void]
+        def each_piece
+          decoder = nil
+          @pieces.each do |piece|
+            if @came.zero?
+              @coding ||= (MAGIC.find { |magic, _| piece.start_with?(magic) }&.last unless @answer)
+              decoder = HTTP::ContentCoding.decoder(@coding.to_s.split(","), max_bytes: nil)
+            end
+            @came += piece.bytesize
+            piece = decoder << piece if decoder
+            yield piece unless piece.empty?
+          end
+          rest = decoder&.finish.to_s
+          yield rest unless rest.empty?
+        end
+      end
+      private_constant :Source
+    end
+  end
+end
