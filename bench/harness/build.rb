@@ -14,9 +14,10 @@ module Bench
       "pin" => %w[pin],
       "floor" => %w[floor net],
       "load" => %w[
-        cable flags lines load loop marker memory net options process publishers report request response samples
+        cable flags inflated lines load loop marker memory net options process publishers report request response samples
         subscribe_request subscribers template
       ],
+      "getter" => %w[answer flags getter loop memory net process samples],
       "queue_load" => %w[
         clients dialect dialect_amqp dialect_beanstalkd dialect_hikyaku dialect_nats dialect_redis flags loop memory net process
         queue_load queue_options queue_report samples wire
@@ -28,6 +29,9 @@ module Bench
       "probe" => %w[samples link/probe],
       "bulk" => %w[net link/bulk]
     }.freeze
+
+    # What a program can be without: compiled with it first, and where that fails, without.
+    OPTIONAL = {"load" => %w[-DBENCH_ZLIB -lz]}.freeze
 
     LOCK = Mutex.new # links are measured in several threads
     private_constant :LOCK
@@ -54,7 +58,8 @@ module Bench
         FileUtils.mkdir_p(File.dirname(path))
         sources = PROGRAMS.fetch(name).map { |base| source(base) }
         partial = "#{path}.#{Process.pid}"
-        said, status = Open3.capture2e(ENV.fetch("CC", "cc"), *FLAGS, "-o", partial, *sources)
+        said, status = compiled(partial, sources, OPTIONAL.fetch(name, []))
+        said, status = compiled(partial, sources, []) if OPTIONAL.key?(name) && !status.success?
         raise Failed, "cannot compile #{name}:\n#{said}" unless status.success?
         File.rename(partial, path)
         said
@@ -63,6 +68,8 @@ module Bench
       end
 
       private
+
+      def compiled(partial, sources, more) = Open3.capture2e(ENV.fetch("CC", "cc"), *FLAGS, "-o", partial, *sources, *more)
 
       def source(base) = "#{base.start_with?("link/") ? File.join(File.dirname(LINK), base) : File.join(SOURCES, base)}.c"
 

@@ -36,7 +36,7 @@ module Bench
 
     # `hikyaku serve`.
     class Standalone < Hub
-      def suites = [Suite::HUB, Suite::ACTION_CABLE]
+      def suites = [Suite::HUB, Suite::ACTION_CABLE, Suite::CODEC]
 
       def initialize(engine)
         super(engine, "hikyaku-#{engine}", "Hikyaku, #{engine.capitalize} engine")

@@ -42,6 +42,14 @@ module Bench
         kB are 1,000 bytes. (F) is given the list of URLs and does not read the HTML. The bound is that of one new connection: see
         bench/pipelining/bound.rb.
       TEXT
-    ALL = [HUB, BROKER, ACTION_CABLE, PIPELINING].to_h { |suite| [suite.key, suite] }.freeze
+    CODEC = new(key: "codec", title: "JSON or MessagePack, compressed", folder: "codec", rounds: 3, resumes: true,
+      conclusion: "Bench::CodecConclusion",
+      about: "A Rails application in Puma, and nginx where it is named, on one core; the clients on another, over loopback. Each of 100 clients\n" \
+             "asks for the same again as soon as it has it. One answer is decoded and looked at, all others must have its bytes.",
+      reading: <<~TEXT.chomp)
+        CPU is that of all processes, Puma's and nginx's, in the scheduler's nanoseconds. A ratio is taken within a round. Compare
+        ratios, not microseconds: they depend on the machine.
+      TEXT
+    ALL = [HUB, BROKER, ACTION_CABLE, PIPELINING, CODEC].to_h { |suite| [suite.key, suite] }.freeze
   end
 end

@@ -5,7 +5,7 @@
  *
  *     make -C ext/hikyaku/engine lib
  *     cc -O2 -D_GNU_SOURCE -I ext/hikyaku/engine -o tmp/broker_engine bench/micro/broker_engine.c \
- *       tmp/engine/cc/plain/libhikyaku.a -pthread
+ *       tmp/engine/cc/plain/libhikyaku.a -lz -pthread
  *     tmp/broker_engine BYTES LEVEL MESSAGES [WINDOW [FOLDER]]
  */
 #include "hk_broker.h"

@@ -1,6 +1,7 @@
 #include "options.h"
 
 #include "flags.h"
+#include "inflated.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,12 +38,15 @@ static const struct flag table[] = {
     {"subscribe-path", FLAG_OWN, 0, "PATH", "repeatable: shared out in turn (/)", set_path},
     {"stalled-path", FLAG_TEXT, AT(stalled_path), "PATH", "of those that never read (--subscribe-path)", NULL},
     {"subscribe-body", FLAG_TEXT, AT(subscribe_body), "TEXT", "subscribe with a POST of this form", NULL},
+    {"gzip", FLAG_SWITCH, AT(gzip), NULL, "subscribe to streams in gzip, and to no others", NULL},
     {"cable", FLAG_TEXT, AT(cable), "COMMAND", "subscribe with this command of Action Cable, over its WebSocket", NULL},
     {"speak", FLAG_SWITCH, AT(speak), NULL,
      "with --cable: the subscribers publish, in turn; a message is a command, --publish-prefix to --publish-suffix", NULL},
     {"publish-path", FLAG_TEXT, AT(publish_path), "PATH", "(/)", NULL},
     {"publish-prefix", FLAG_TEXT, AT(publish_prefix), "TEXT", "before the message, in the body", NULL},
     {"publish-suffix", FLAG_TEXT, AT(publish_suffix), "TEXT", "after the message, in the body", NULL},
+    {"text-file", FLAG_TEXT, AT(text_file), "FILE",
+     "line n is the text of message n, in turn, with {m} for its marker (filler)", NULL},
     {"warmup-prefix", FLAG_TEXT, AT(warmup_prefix), "TEXT",
      "of the warmup, which no reader is to get then (--publish-prefix)", NULL},
     {"method", FLAG_TEXT, AT(method), "NAME", "of the publishing request; GET measures any other route (POST)", NULL},
@@ -116,6 +120,8 @@ static void check(const struct options *o)
     if (o->together < 1) refuse("--together starts at 1");
     if (o->speak && (!o->cable || o->pipeline)) refuse("--speak goes with --cable, and not with --pipeline");
     if (o->speak && o->subscribers < 1) refuse("--speak takes a subscriber");
+    if (o->gzip && !inflated_available()) refuse("--gzip takes zlib, which this was compiled without: install zlib1g-dev");
+    if (o->gzip && (o->cable || o->stalled)) refuse("--gzip does not go with --cable or --stalled");
     if (o->cable && (o->subscribe_body || o->stalled)) refuse("--cable does not go with --subscribe-body or --stalled");
     if (o->seconds > 0 && o->seconds > o->timeout_s / 2) refuse("--seconds is at most half of --timeout");
 }

@@ -32,9 +32,11 @@ struct options {
     int subscribe_path_count;
     const char *stalled_path;   /* instead, of those that never read */
     const char *subscribe_body; /* they POST this; NULL: they GET */
+    bool gzip;                  /* they ask for their streams in gzip, and take no other */
     const char *cable;          /* they speak Action Cable and subscribe with this command; NULL: they read a stream */
     bool speak;                 /* messages are commands of the subscribers themselves */
     const char *publish_path, *publish_prefix, *publish_suffix;
+    const char *text_file;     /* line j is the text of message j, in turn, its marker in place of {m}; NULL: filler */
     const char *warmup_prefix; /* instead, of the messages before; only those that never read get them */
     char subscribe_headers[OPTIONS_TEXT], publish_headers[OPTIONS_TEXT];
     const char *subscribe_header_file; /* line i is one more header of subscriber i */

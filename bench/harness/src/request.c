@@ -1,5 +1,6 @@
 #include "request.h"
 
+#include "lines.h"
 #include "marker.h"
 #include "template.h"
 
@@ -9,9 +10,12 @@
 
 enum { HEAD_BYTES = OPTIONS_TEXT + 256 };
 
+#define HOLE "{m}" /* of a text: where its marker goes */
+
 static const struct options *options;
 static struct template path, prefix, warmup_prefix, suffix;
 static char before_path[64], after_path[HEAD_BYTES];
+static struct lines texts;
 static char *filler, *body;
 static int largest;
 
@@ -19,6 +23,18 @@ static int largest;
 static size_t around_most(void)
 {
     return (prefix.most > warmup_prefix.most ? prefix.most : warmup_prefix.most) + suffix.most;
+}
+
+static void read_texts(void)
+{
+    lines_read(&texts, options->text_file);
+    for (int i = 0; i < texts.count; i++) {
+        int length = (int)strlen(texts.all[i]) + MARKER_BYTES;
+        if (length > largest) largest = length;
+        if (strstr(texts.all[i], HOLE)) continue;
+        fprintf(stderr, "load: %s has a line without " HOLE "\n", options->text_file);
+        exit(2);
+    }
 }
 
 void request_prepare(const struct options *given)
@@ -34,6 +50,7 @@ void request_prepare(const struct options *given)
              options->publish_port, options->publish_headers,
              has_body ? "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: " : "\r\n");
     largest = !has_body ? 0 : options->size > options->warmup_size ? options->size : options->warmup_size;
+    if (options->text_file) read_texts();
     filler = malloc((size_t)largest + 1);
     body = malloc(around_most() + (size_t)largest);
     if (!filler || !body) exit(2);
@@ -51,14 +68,23 @@ static char *copy(char *out, const char *text, size_t length)
     return out + length;
 }
 
+/* A message of the size that is wanted, or of the line whose turn it is. */
+static char *write_message(char *out, int message, int64_t sent_ns)
+{
+    int size = message < options->warmup ? options->warmup_size : options->size;
+    const char *text = texts.count ? texts.all[message % texts.count] : HOLE;
+    const char *hole = strstr(text, HOLE), *rest = hole + sizeof HOLE - 1;
+    out = copy(out, text, (size_t)(hole - text));
+    marker_write(out, sent_ns, (uint32_t)message);
+    out += MARKER_BYTES;
+    return texts.count ? copy(out, rest, strlen(rest)) : copy(out, filler, (size_t)size - MARKER_BYTES);
+}
+
 size_t request_write_body(char *out, int message, int64_t sent_ns)
 {
     int topic = message % options->message_topics;
-    bool warmup = message < options->warmup;
-    int size = warmup ? options->warmup_size : options->size;
-    char *end = template_fill(warmup ? &warmup_prefix : &prefix, topic, message, out);
-    marker_write(end, sent_ns, (uint32_t)message);
-    end = copy(end + MARKER_BYTES, filler, (size_t)size - MARKER_BYTES);
+    char *end = template_fill(message < options->warmup ? &warmup_prefix : &prefix, topic, message, out);
+    end = write_message(end, message, sent_ns);
     return (size_t)(template_fill(&suffix, topic, message, end) - out);
 }
 

@@ -46,6 +46,13 @@ static struct summary summarize(struct samples *samples)
                             .p99 = (double)ns[(n - 1) * 99 / 100] / 1e6};
 }
 
+double samples_percentile_ms(struct samples *samples, int percent)
+{
+    if (samples->count == 0) return 0;
+    qsort(samples->ns, samples->count, sizeof *samples->ns, compare);
+    return (double)samples->ns[(samples->count - 1) * (size_t)percent / 100] / 1e6;
+}
+
 void samples_print_json(struct samples *samples, FILE *out)
 {
     struct summary s = summarize(samples);

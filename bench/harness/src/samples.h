@@ -17,7 +17,10 @@ void samples_clear(struct samples *samples);
 /* Sorts them and prints {"count", "mean", "median", "min", "max", "p99"}, in milliseconds. */
 void samples_print_json(struct samples *samples, FILE *out);
 
-/* The same, in words. */
+/* Sorts them; as many in a hundred are no longer than this, in milliseconds. 0 when there are none. */
+double samples_percentile_ms(struct samples *samples, int percent);
+
+/* The same as the JSON, in words. */
 void samples_print_line(struct samples *samples, const char *name, FILE *out);
 
 #endif

@@ -36,6 +36,7 @@ static const struct template *path_of(int index, bool stalled)
 static const char *own_fields(char *out, size_t size, size_t body_bytes)
 {
     if (options->cable) return cable_upgrade;
+    if (!options->subscribe_body && options->gzip) return "Accept: text/event-stream\r\nAccept-Encoding: gzip\r\n";
     if (!options->subscribe_body) return "Accept: text/event-stream\r\n";
     snprintf(out, size, "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: %zu\r\n", body_bytes);
     return out;

@@ -2,6 +2,7 @@
 
 #include "cable.h"
 #include "clock.h"
+#include "inflated.h"
 #include "loop.h"
 #include "marker.h"
 #include "net.h"
@@ -40,6 +41,7 @@ struct subscriber {
     enum state state;
     int index, topic;
     struct received received;
+    struct inflated *inflated; /* with --gzip, once READY */
     char *head; /* until READY: what has come, the answer's head first */
     struct marker_tail tail;
 };
@@ -74,6 +76,8 @@ static void die(struct subscriber *s)
     s->state = DEAD;
     subscribers_tally.dead++;
     forget_head(s);
+    inflated_free(s->inflated);
+    s->inflated = NULL;
     close(s->connection.fd);
 }
 
@@ -149,13 +153,25 @@ static void keep(struct subscriber *s, const char *bytes, size_t length)
     for (size_t i = 0; i < length && used < HEAD_BYTES; i++) s->head[used++] = bytes[i] ? bytes[i] : ' ';
 }
 
-static void on_head(struct subscriber *s, const char *bytes, size_t length)
+static bool is_coded_as_asked(const char *head)
 {
+    const char *field = strcasestr(head, "\r\ncontent-encoding: gzip\r\n"), *end = strstr(head, "\r\n\r\n");
+    return !options->gzip || (field && field < end);
+}
+
+/* How many of these bytes belong to the head. */
+static size_t on_head(struct subscriber *s, const char *bytes, size_t length)
+{
+    size_t before = s->head ? strlen(s->head) : 0;
     keep(s, bytes, length);
     int status = response_status(s->head);
+    const char *end = strstr(s->head, "\r\n\r\n");
+    size_t whole = end ? (size_t)(end + 4 - s->head) : before + length;
+    size_t taken = whole > before ? whole - before : 0; /* what a WebSocket says before it stands comes later */
     if (options->cable && status == UPGRADED) on_words(s);
-    else if (!options->cable && status == 200) stand(s);
+    else if (!options->cable && status == 200 && is_coded_as_asked(s->head)) stand(s);
     else if (status) refuse(s);
+    return taken;
 }
 
 static void on_message(void *context, int64_t sent_ns, uint32_t message)
@@ -169,6 +185,22 @@ static void on_message(void *context, int64_t sent_ns, uint32_t message)
     samples_add(&subscribers_tally.latency, read_ns - sent_ns);
 }
 
+static void scan(void *context, const char *bytes, size_t length)
+{
+    struct subscriber *s = context;
+    marker_scan(&s->tail, bytes, length, on_message, s);
+}
+
+static void on_stream(struct subscriber *s, const char *bytes, size_t length)
+{
+    if (!options->gzip) {
+        scan(s, bytes, length);
+        return;
+    }
+    if (!s->inflated && !(s->inflated = inflated_new())) exit(2);
+    if (length > 0 && !inflated_read(s->inflated, bytes, length, scan, s)) die(s);
+}
+
 static void on_readable(struct subscriber *s)
 {
     static char bytes[READ_BYTES];
@@ -180,8 +212,8 @@ static void on_readable(struct subscriber *s)
     }
     read_ns = clock_ns();
     subscribers_tally.bytes += length;
-    if (s->state == WAITING || s->state == ASKED) on_head(s, bytes, (size_t)length);
-    if (s->state == READY) marker_scan(&s->tail, bytes, (size_t)length, on_message, s);
+    size_t head = s->state == WAITING || s->state == ASKED ? on_head(s, bytes, (size_t)length) : 0;
+    if (s->state == READY) on_stream(s, bytes + head, (size_t)length - head);
 }
 
 static void on_ready(struct connection *connection, uint32_t events)
