@@ -30,6 +30,8 @@ rescue RuntimeError
 end
 go_without "this system has no #{missing.join(", ")}; it is for Linux" if missing.any?
 go_without "this Ruby has no rb_nogvl" unless have_func("rb_nogvl", "ruby/thread.h")
+# Without it, streams are not compressed.
+compresses = have_header("zlib.h") && have_library("z", "crc32_z")
 
 # mkmf is told in global variables.
 # rubocop:disable Style/GlobalVars
@@ -46,6 +48,7 @@ $warnflags = "-Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wno-unuse
 $warnflags += " -Werror" if ENV["HIKYAKU_STRICT"]
 $CFLAGS += " -std=gnu11 -D_GNU_SOURCE -fvisibility=hidden -pthread"
 $DLDFLAGS += " -pthread"
+$defs << "-DHK_HAVE_ZLIB" if compresses
 
 if (sanitizers = ENV["HIKYAKU_SANITIZE"])
   $CFLAGS += " -fsanitize=#{sanitizers} -fno-omit-frame-pointer -fno-sanitize-recover=all -O1 -g"

@@ -104,16 +104,28 @@ module Hikyaku
     # @param last_event_id [String, nil] the event that the client has, or "earliest"
     # @param address [String, nil] the client's address
     # @param changeable [Boolean] whether it has a `capability`
+    # @param form [Symbol] see Engine#subscribe
+    # @param coding [Symbol] likewise
     # @return [Subscriber]
     # @raise [TooManyConnections]
     # @raise [InvalidToken] the grant's subject was revoked after it was decided
-    def subscribe(grant, last_event_id: nil, address: nil, changeable: false)
+    # @raise [UnknownForm, FormNotOffered]
+    def subscribe(grant, last_event_id: nil, address: nil, changeable: false, form: :events, coding: :identity)
       subscriber = alone do
-        @engine.subscribe(grant, now: @monotonic.call, expires_in: rest_of(grant), last_event_id: last_event_id, address: address, changeable: changeable)
+        @engine.subscribe(grant, now: @monotonic.call, expires_in: rest_of(grant), last_event_id: last_event_id, address: address, changeable: changeable,
+          form: form, coding: coding)
       end
       @driver&.wake if @subscriptions
       subscriber
     end
+
+    # Whether streams can be had in a form, so coded.
+    #
+    # @param form [Symbol] see Engine#subscribe
+    # @param coding [Symbol] likewise
+    # @return [Boolean]
+    # @raise [UnknownForm]
+    def offers?(form, coding) = @engine.offers?(form, coding)
 
     # What whoever wants to change a stream must know.
     #

@@ -180,7 +180,7 @@ module Hikyaku
     end
 
     def take_over(subscriber, connection)
-      return turn_away(connection) if subscriber.closed
+      return turn_away(subscriber, connection) if subscriber.closed
       subscriber.connection = connection
       @monitors[subscriber] = nil
       prepare(connection)
@@ -309,19 +309,23 @@ module Hikyaku
     # be said.
     def bid_farewell(subscriber)
       return if subscriber.offset > 0 || subscriber.blocked || subscriber.closing == :hung_up
-      subscriber.connection&.write_nonblock("#{subscriber.control}#{farewell}", exception: false)
+      subscriber.connection&.write_nonblock(last_words(subscriber), exception: false)
     rescue IOError, SystemCallError
       nil
     end
 
     # Its end came before its connection.
-    def turn_away(connection)
-      connection.write_nonblock(farewell, exception: false)
+    def turn_away(subscriber, connection)
+      connection.write_nonblock(last_words(subscriber), exception: false)
     ensure
       connection.close
     end
 
-    def farewell = Hub::Event.retry_after(@hub.reconnection_delay)
+    # Under the hub's lock: what compresses them is shared.
+    def last_words(subscriber)
+      farewell = Hub::Event.retry_after(@hub.reconnection_delay)
+      @hub.drive { subscriber.last_words(farewell) }
+    end
 
     def release(subscriber)
       @blocked.delete(subscriber)

@@ -101,7 +101,11 @@ module Hikyaku
       status, headers, body = respond(request)
       # What differs from one answer to the next stays at the end.
       cors = @origins.headers(env)
-      headers = cors.merge(headers, cors) unless cors.empty?
+      unless cors.empty?
+        vary = [headers["vary"], cors["vary"]].compact.join(", ")
+        headers = cors.merge(headers, cors)
+        headers["vary"] = vary unless vary.empty?
+      end
       [status, headers, body]
     rescue Problem => problem
       refuse(problem, env)

@@ -112,6 +112,7 @@ end
 require "contracts/engine/changing"
 require "contracts/engine/changing_at_random"
 require "contracts/engine/coming_and_going"
+require "contracts/engine/forms"
 require "contracts/engine/looking_in"
 require "contracts/engine/publishing"
 require "contracts/engine/replay"

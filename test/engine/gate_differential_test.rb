@@ -43,7 +43,8 @@ class GateDifferentialTest < Minitest::Test
     "Referer" => ["https://press.example.com/page", "http://hub.example.com/", "https://evil.example/", "x"],
     "Content-Type" => [FORM, FORM, FORM, "#{FORM.upcase}; charset=utf-8", "text/plain", "multipart/form-data"],
     "Last-Event-ID" => ["one", "two", "earliest", "gone", ""], "Hikyaku-Stream" => ["1", "1", "0"], "X-Forwarded-For" => ["203.0.113.5", "203.0.113.6, 10.0.0.2", "nonsense"],
-    "X-Forwarded-Proto" => ["https", "http"], "X-Forwarded-Scheme" => ["https"], "X-Forwarded-Ssl" => ["on", "off"], "X-Forwarded-Host" => ["evil.example"], "Accept" => ["text/event-stream"], "Sec-Fetch-Site" => ["cross-site"],
+    "X-Forwarded-Proto" => ["https", "http"], "X-Forwarded-Scheme" => ["https"], "X-Forwarded-Ssl" => ["on", "off"], "X-Forwarded-Host" => ["evil.example"], "Accept" => ["text/event-stream", "application/vnd.msgpack, text/event-stream;q=0.5", "application/vnd.msgpack;q=0", "text/html", "*/*"],
+    "Accept-Encoding" => ["gzip, deflate, br", "identity", "gzip;q=0", "identity;q=0, *;q=0", ""], "Sec-Fetch-Site" => ["cross-site"],
     "X-HTTP-Method-Override" => ["DELETE"], "Cache-Control" => ["no-cache"], "If-None-Match" => ["*"], "Range" => ["bytes=0-1"]
   }.freeze
   PARAMETERS = ["match=/a", "match=/b", "MATCH=/a", "match_urlpattern=/a/:id", "m%61tch=/a", "m%61tch%5Fexact=/c", "match_regexp=x", "topic=/a/{id}", "t%6Fpic=*",

@@ -11,7 +11,7 @@ static const char TOKENS[] = "mercureAuthorization=t1; __Secure-mercure_access_t
 static const struct {
     const char *one, *other;
 } same[] = {
-    {"GET " HUB "?match=/a", "GET " HUB "?match=/a|User-Agent: x|Accept: text/event-stream|X-Forwarded-Proto: https"},
+    {"GET " HUB "?match=/a", "GET " HUB "?match=/a|User-Agent: x|Accept-Language: de|X-Forwarded-Proto: https"},
     {"GET " HUB "?match=/a", "GET " HUB "?match=/a|Host: other.example|Referer: https://evil.example/"},
     {"GET " HUB "?match=/a", "GET " HUB "?match=/a|X-Forwarded-For: 10.0.0.1|Content-Type: text/plain"},
     {"GET " HUB "?match=/a", "GET " HUB "?match=/a|Last-Event-ID: 7"},
@@ -31,6 +31,7 @@ static const struct {
     {"GET " HUB "|Cookie: mercureAuthorization=a", "GET " HUB "|cookie: x=1;mercureAuthorization=a ;y=2"},
     {"GET " HUB "|Cookie: mercureAuthorization=a", "GET " HUB "|Cookie: ;;\t mercureAuthorization=a;;"},
     {"POST " HUB "|" FORM, "POST " HUB "|" FORM "|User-Agent: x|Content-Length: 12|X-Forwarded-For: 10.0.0.1"},
+    {"POST " HUB "|" FORM, "POST " HUB "|" FORM "|Accept: application/vnd.msgpack|Accept-Encoding: gzip"},
     {"POST " HUB "|" FORM, "POST " HUB "|" FORM "|Transfer-Encoding: chunked|Expect: 100-continue|Last-Event-ID: 1"},
 };
 
@@ -38,6 +39,11 @@ static const struct {
     const char *one, *other;
 } different[] = {
     {"GET " HUB "?match=/a", "POST " HUB},
+    {"GET " HUB "?match=/a", "GET " HUB "?match=/a|Accept: application/vnd.msgpack"},
+    {"GET " HUB "?match=/a|Accept: text/event-stream", "GET " HUB "?match=/a|Accept: application/vnd.msgpack"},
+    {"GET " HUB "?match=/a", "GET " HUB "?match=/a|Accept-Encoding: gzip"},
+    {"GET " HUB "?match=/a", "GET " HUB "?match=/a|Accept-Encoding:"},
+    {"GET " HUB "?match=/a|Accept: gzip", "GET " HUB "?match=/a|Accept-Encoding: gzip"},
     {"GET " HUB, "POST " HUB},
     {"GET " HUB "?match=/a", "GET " HUB "?match=/b"},
     {"GET " HUB "?match=/a", "GET " HUB},
@@ -220,6 +226,7 @@ static const struct {
      "%6C%61%73%74%5F%65%76%65%6E%74%5F%69%64=1", "", ""},
     {"GET " HUB "?a|Authorization: t|Origin: o|Last-Event-ID: 1|Referer: r|User-Agent: u|X-Forwarded-For: 1.2.3.4", "",
      "", "Authorization Origin Last-Event-ID"},
+    {"GET " HUB "|Accept: a/b|Accept-Encoding: gzip|Accept-Language: de", "", "", "Accept Accept-Encoding"},
     {"GET " HUB "|Last-Event-ID: 1|last-event-id: 2|Last_Event_ID: 3", "", "", "Last-Event-ID last-event-id"},
     {"GET " HUB "|Cookie: a=b; mercureAuthorization = x y ;c; __Secure-mercure_access_token=\"q\"", "",
      "mercureAuthorization = x y;__Secure-mercure_access_token=\"q\"", ""},

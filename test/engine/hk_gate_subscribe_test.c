@@ -1,5 +1,8 @@
 #include "hk_gate_support.h"
 
+#include "hk_gzip.h"
+#include "hk_subscriber.h"
+
 #define ROWS(rows) (sizeof(rows) / sizeof(*(rows)))
 #define STREAM "GET " HUB "?match=/a"
 #define HEAD "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n"
@@ -282,6 +285,42 @@ HK_TEST(a_grant_without_subscriptions_subscribes_nobody)
     hk_gate_answer_t answer;
     HK_CHECK_STATUS(HK_UNKNOWN, serve(setup.gate, STREAM, HK_BYTES(""), &answer));
     tear_down(setup);
+}
+
+static const struct {
+    const char *fields; /* of the head that was remembered */
+    hk_stream_form_t form;
+    hk_stream_coding_t coding;
+} forms[] = {
+    {"content-type: text/event-stream\r\n", HK_STREAM_EVENTS, HK_STREAM_IDENTITY},
+    {"content-type: application/vnd.msgpack\r\nvary: Accept\r\n", HK_STREAM_MESSAGE_PACK, HK_STREAM_IDENTITY},
+    {"x-content-type: application/vnd.msgpack\r\nx: content-encoding: gzip\r\n", HK_STREAM_EVENTS, HK_STREAM_IDENTITY},
+    {"content-type: text/event-stream\r\nContent-Encoding:  gzip \r\n", HK_STREAM_EVENTS, HK_STREAM_GZIP},
+    {"content-encoding: gzip\r\ncontent-type: application/vnd.msgpack\r\n", HK_STREAM_MESSAGE_PACK, HK_STREAM_GZIP},
+};
+
+HK_TEST(a_stream_is_what_its_head_says)
+{
+    for (size_t i = 0; i < ROWS(forms); i++) {
+        char head[200];
+        hk_gate_answer_t answer;
+        setup_t setup = set_up(gate_options());
+        if (forms[i].coding == HK_STREAM_GZIP && !hk_gzip_available()) {
+            tear_down(setup);
+            continue;
+        }
+        hk_test_note("row %zu", i);
+        snprintf(head, sizeof(head), "HTTP/1.1 200 OK\r\n%s", forms[i].fields);
+        remember(setup.gate, STREAM, hk_test_text(head), grant_of("/a", "", "alice", HK_NEVER));
+        HK_CHECK_OK(serve(setup.gate, STREAM, HK_BYTES(""), &answer));
+        bool coded = hk_subscriber_is(answer.subscriber, HK_SUBSCRIBER_CODED);
+        HK_CHECK_EQUAL_INT(forms[i].form != HK_STREAM_EVENTS || forms[i].coding != HK_STREAM_IDENTITY, coded);
+        if (coded) {
+            HK_CHECK_EQUAL_INT(forms[i].form, hk_subscriber_coded(answer.subscriber)->form);
+            HK_CHECK_EQUAL_INT(forms[i].coding, hk_subscriber_coded(answer.subscriber)->coding);
+        }
+        tear_down(setup);
+    }
 }
 
 HK_TEST(a_stream_ends_when_its_grant_does)

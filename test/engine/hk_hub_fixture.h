@@ -165,6 +165,8 @@ static inline hk_status_t fixture_matchers(const char *list, hk_matcher_t **matc
 typedef struct wish {
     const char *matches, *reads, *cursor, *address, *subject;
     bool announced, tentative, changeable;
+    hk_stream_form_t form;
+    hk_stream_coding_t coding;
     bool shut;          /* it has no room, not even for a byte */
     size_t room;        /* 0: any */
     int64_t expires_in; /* 0: never */
@@ -270,6 +272,8 @@ static inline hk_status_t fixture_try_subscribe(fixture_t *f, reader_t *reader, 
                                 .now = f->now,
                                 .tentative = wish->tentative,
                                 .changeable = wish->changeable,
+                                .form = wish->form,
+                                .coding = wish->coding,
                                 .connection = reader};
     status = hk_hub_subscribe(f->hub, &subscribe, &reader->subscriber, &answer);
     if (grant != wish->grant) {

@@ -19,7 +19,7 @@ class NativeEngineTest < Minitest::Test
   def self.methods_of(engine) = engine.public_instance_methods - Object.public_instance_methods
 
   test "both engines have the same public methods, beside what drivers of the native one ask of it" do
-    own = %i[compile handed_over state_of]
+    own = %i[compile handed_over last_words_for state_of]
     assert_equal self.class.methods_of(RUBY).sort, (self.class.methods_of(NATIVE) - own).sort
   end
 
@@ -157,7 +157,7 @@ class NativeEngineTest < Minitest::Test
     assert_raises(ArgumentError) { @engine.tick(now: Float::NAN) }
     assert_raises(RuntimeError) { @engine.__send__(:_setup, {}) }
     assert_raises(RuntimeError) { NATIVE.allocate.stats }
-    assert_raises(TypeError) { @engine.__send__(:_subscribe, "no grant", nil, nil, nil, @now, false) }
+    assert_raises(TypeError) { @engine.__send__(:_subscribe, "no grant", nil, nil, nil, nil, @now, false, false) }
     assert_raises(TypeError) { @engine.__send__(:_change, 1, "no grant", nil, nil, @now) }
     assert_raises(ArgumentError) { new_engine(topics: @topics, key: "short") }
     assert_raises(NoMethodError) { @engine.dup }

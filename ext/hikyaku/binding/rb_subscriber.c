@@ -66,10 +66,10 @@ static VALUE subscribed(VALUE argument)
     return rb_assoc_new(ULL2NUM(call->serial), rb_hk_text_or_nil(hk_buf_bytes(&call->answer)));
 }
 
-/* _subscribe(grant, last_event_id, address, expires_in, now, changeable): [serial, answer]; :total or :address where
- * there are too many. */
+/* _subscribe(grant, last_event_id, address, expires_in, now, changeable, packed, compressed): [serial, answer]; :total
+ * or :address where there are too many. */
 static VALUE engine_subscribe(VALUE self, VALUE grant, VALUE cursor, VALUE address, VALUE expires_in, VALUE now,
-                              VALUE changeable)
+                              VALUE changeable, VALUE packed, VALUE compressed)
 {
     subscribe_t call = {
         .wanted = {.has_cursor = !NIL_P(cursor),
@@ -77,7 +77,9 @@ static VALUE engine_subscribe(VALUE self, VALUE grant, VALUE cursor, VALUE addre
                    .address = rb_hk_bytes(&address),
                    .expires_in = rb_hk_ns(expires_in, HK_NEVER),
                    .now = rb_hk_ns(now, 0),
-                   .changeable = RTEST(changeable)},
+                   .changeable = RTEST(changeable),
+                   .form = RTEST(packed) ? HK_STREAM_MESSAGE_PACK : HK_STREAM_EVENTS,
+                   .coding = RTEST(compressed) ? HK_STREAM_GZIP : HK_STREAM_IDENTITY},
         .part = rb_hk_grant_part(grant),
     };
     hk_buf_init(&call.answer, hk_alloc_default());
@@ -273,6 +275,45 @@ static VALUE engine_control(VALUE self, VALUE serial, VALUE bytes)
     return Qnil;
 }
 
+typedef struct farewell {
+    uint64_t serial;
+    hk_bytes_t last;
+    bool found;
+    hk_buf_t bytes;
+    hk_status_t status;
+} farewell_t;
+
+static void bid_farewell(rb_hk_core_t *core, void *argument)
+{
+    farewell_t *call = argument;
+    hk_subscriber_t *subscriber = hk_hub_find(core->hub, call->serial);
+    call->found = subscriber != NULL;
+    if (call->found) {
+        call->status = hk_hub_farewell(core->hub, subscriber, call->last, &call->bytes);
+    }
+}
+
+/* _farewell(serial, last): a String; nil: it is gone. */
+static VALUE engine_farewell(VALUE self, VALUE serial, VALUE last)
+{
+    farewell_t call = {.serial = NUM2ULL(serial), .last = rb_hk_bytes(&last)};
+    hk_buf_init(&call.bytes, hk_alloc_default());
+    rb_hk_locked(rb_hk_core_of(self), bid_farewell, &call);
+    RB_GC_GUARD(last);
+    if (call.status != HK_OK) {
+        hk_buf_release(&call.bytes);
+        rb_hk_check(call.status, "farewell");
+    }
+    return call.found ? rb_hk_string_of(&call.bytes) : Qnil;
+}
+
+/* _compresses: whether there is zlib. */
+static VALUE engine_compresses(VALUE self)
+{
+    (void)self;
+    return hk_gzip_available() ? Qtrue : Qfalse;
+}
+
 static void close_one(rb_hk_core_t *core, void *argument)
 {
     tell_t *call = argument;
@@ -326,7 +367,9 @@ static VALUE engine_shutdown(VALUE self)
 
 void rb_hk_init_subscriber(VALUE engine_class)
 {
-    rb_define_private_method(engine_class, "_subscribe", engine_subscribe, 6);
+    rb_define_private_method(engine_class, "_subscribe", engine_subscribe, 8);
+    rb_define_private_method(engine_class, "_farewell", engine_farewell, 2);
+    rb_define_private_method(engine_class, "_compresses", engine_compresses, 0);
     rb_define_private_method(engine_class, "_resolve", engine_resolve, 2);
     rb_define_private_method(engine_class, "_cursor", engine_cursor, 1);
     rb_define_private_method(engine_class, "_state", engine_state, 1);

@@ -4,6 +4,7 @@
  *     hk_alloc   hk_bytes            memory, and bytes that belong to somebody else
  *     hk_buf  hk_map  hk_heap        bytes that grow, things by bytes, things by time
  *     hk_http1  hk_form  hk_sse      what stands on the wire
+ *     hk_pack    hk_gzip             and in other forms
  *     hk_json  hk_date               and in it
  *     hk_topic  hk_program           what updates are about, and patterns that run in linear time
  *     hk_matcher  hk_index           which topics, and who to ask for a topic
@@ -35,6 +36,7 @@
 #include "hk_frame.h"
 #include "hk_gate.h"
 #include "hk_grant.h"
+#include "hk_gzip.h"
 #include "hk_heap.h"
 #include "hk_http1.h"
 #include "hk_hub.h"
@@ -48,6 +50,7 @@
 #include "hk_loop.h"
 #include "hk_map.h"
 #include "hk_matcher.h"
+#include "hk_pack.h"
 #include "hk_program.h"
 #include "hk_sse.h"
 #include "hk_status.h"

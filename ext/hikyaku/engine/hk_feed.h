@@ -32,6 +32,8 @@ typedef struct hk_member {
     uint32_t subscription; /* which of the subscriber's */
 } hk_member_t;
 
+typedef struct hk_epoch hk_epoch_t;
+
 typedef struct hk_feed {
     const hk_alloc_t *alloc;
     hk_index_entry_t entry; /* its matcher */
@@ -45,6 +47,8 @@ typedef struct hk_feed {
     uint32_t member_count, member_capacity;
     hk_position_t few[HK_FEED_FEW]; /* until there are more */
     hk_member_t only;               /* as long as there is one */
+    hk_epoch_t *epoch;              /* what its members share compressed; NULL: nothing */
+    uint8_t variant;                /* the form and coding of its members: see hk_hub_state */
 } hk_feed_t;
 
 /* A feed without members, in no index. HK_OK or HK_NO_MEMORY. */

@@ -153,6 +153,36 @@ hk_status_t hk_gate_serve(hk_gate_t *gate, const hk_gate_request_t *request, hk_
 
 /* --- remembering -------------------------------------------------------------------------------------------------- */
 
+/* The value of a field of a head; empty: it has none. */
+static hk_bytes_t field_of_head(hk_bytes_t head, hk_bytes_t name)
+{
+    for (const char *end; (end = head.length > 0 ? memchr(head.at, '\n', head.length) : NULL) != NULL;) {
+        size_t length = (size_t)(end - head.at), begin = name.length + 1;
+        if (length > begin && head.at[name.length] == ':' &&
+            hk_bytes_equal_ignoring_case(hk_bytes(head.at, name.length), name)) {
+            while (length > begin && (head.at[length - 1] == '\r' || head.at[length - 1] == ' ')) {
+                length--;
+            }
+            while (length > begin && head.at[begin] == ' ') {
+                begin++;
+            }
+            return hk_bytes(head.at + begin, length - begin);
+        }
+        head = hk_bytes(end + 1, head.length - (size_t)(end + 1 - head.at));
+    }
+    return HK_BYTES("");
+}
+
+static void read_form(hk_gate_entry_t *entry)
+{
+    hk_bytes_t type = field_of_head(entry->head, HK_BYTES("content-type"));
+    hk_bytes_t coding = field_of_head(entry->head, HK_BYTES("content-encoding"));
+    bool packed = hk_bytes_equal(type, HK_BYTES("application/vnd.msgpack"));
+    bool compressed = hk_bytes_equal(coding, HK_BYTES("gzip"));
+    entry->form = packed ? HK_STREAM_MESSAGE_PACK : HK_STREAM_EVENTS;
+    entry->coding = compressed ? HK_STREAM_GZIP : HK_STREAM_IDENTITY;
+}
+
 hk_status_t hk_gate_remember(hk_gate_t *gate, const hk_decision_t *decision)
 {
     if (decision->epoch != gate->epoch || decision->key.length == 0) {
@@ -162,7 +192,12 @@ hk_status_t hk_gate_remember(hk_gate_t *gate, const hk_decision_t *decision)
     if (status != HK_OK) {
         return status;
     }
-    return hk_gate_table_add(&gate->table, decision->key, decision->head, decision->grant);
+    status = hk_gate_table_add(&gate->table, decision->key, decision->head, decision->grant);
+    hk_gate_entry_t *entry = status == HK_OK ? hk_gate_table_find(&gate->table, decision->key) : NULL;
+    if (entry != NULL) {
+        read_form(entry);
+    }
+    return status;
 }
 
 void hk_gate_forget(hk_gate_t *gate, hk_bytes_t subject)

@@ -134,7 +134,8 @@ typedef struct hk_decision {
     uint64_t epoch;
     hk_grant_t *grant; /* retained; for a publish one with `publishes` */
     /* The status line and headers that answer, without Date: for a stream without Mercure-Last-Event-ID (and
-     * Last-Event-ID) and Hikyaku-Stream, for a publish without Content-Length; without the empty line at the end. */
+     * Last-Event-ID) and Hikyaku-Stream, for a publish without Content-Length; without the empty line at the end. What
+     * its Content-Type and Content-Encoding say is what the stream is. */
     hk_bytes_t head;
 } hk_decision_t;
 

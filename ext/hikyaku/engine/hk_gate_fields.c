@@ -18,6 +18,9 @@ hk_gate_field_t hk_gate_field_of(hk_bytes_t name)
     case 4:
         return if_named(name, HK_BYTES("host"), HK_GATE_HOST);
     case 6:
+        if (hk_bytes_equal_ignoring_case(name, HK_BYTES("accept"))) {
+            return HK_GATE_ACCEPT;
+        }
         return either_of(name, HK_BYTES("origin"), HK_GATE_ORIGIN, HK_BYTES("cookie"), HK_GATE_COOKIE);
     case 7:
         return if_named(name, HK_BYTES("referer"), HK_GATE_REFERER);
@@ -29,6 +32,9 @@ hk_gate_field_t hk_gate_field_of(hk_bytes_t name)
     case 14:
         return if_named(name, HK_BYTES("hikyaku-stream"), HK_GATE_STREAM);
     case 15:
+        if (hk_bytes_equal_ignoring_case(name, HK_BYTES("accept-encoding"))) {
+            return HK_GATE_ACCEPT_ENCODING;
+        }
         return either_of(name, HK_BYTES("idempotency-key"), HK_GATE_IDEMPOTENCY_KEY, HK_BYTES("x-forwarded-ssl"),
                          HK_GATE_FORWARDED_SSL);
     case 17:
@@ -56,6 +62,9 @@ bool hk_gate_field_decides(hk_gate_field_t field, bool publishes)
     case HK_GATE_FORWARDED_SSL:
     case HK_GATE_CONTENT_TYPE:
         return publishes;
+    case HK_GATE_ACCEPT:
+    case HK_GATE_ACCEPT_ENCODING:
+        return !publishes;
     default:
         return false;
     }

@@ -44,6 +44,8 @@ typedef enum hk_gate_field {
     HK_GATE_FORWARDED_SCHEME,
     HK_GATE_FORWARDED_SSL,
     HK_GATE_CONTENT_TYPE,
+    HK_GATE_ACCEPT, /* the form and the coding of a stream */
+    HK_GATE_ACCEPT_ENCODING,
     HK_GATE_LAST_EVENT_ID,
     HK_GATE_STREAM, /* Hikyaku-Stream: whether a capability is asked for */
     HK_GATE_IDEMPOTENCY_KEY,

@@ -106,6 +106,8 @@ hk_status_t hk_gate_subscribe(hk_gate_t *gate, const hk_gate_request_t *request,
         .now = request->now,
         .tentative = true,
         .changeable = asks_for_capability(asked),
+        .form = entry->form,
+        .coding = entry->coding,
     };
     if (!gate->options.counts_loopback && hk_ip_is_loopback(subscribe.address)) {
         subscribe.address = HK_BYTES("");

@@ -10,6 +10,7 @@
 #include "hk_alloc.h"
 #include "hk_bytes.h"
 #include "hk_grant.h"
+#include "hk_hub.h"
 #include "hk_map.h"
 #include "hk_status.h"
 
@@ -22,6 +23,8 @@ typedef struct hk_gate_entry {
     struct hk_gate_entry *next, *previous; /* in its generation */
     hk_grant_t *grant;
     hk_bytes_t head;
+    hk_stream_form_t form; /* of a stream: those that its head says */
+    hk_stream_coding_t coding;
     size_t bytes;
     uint8_t generation;
 } hk_gate_entry_t;

@@ -19,7 +19,7 @@ static hk_status_t make_parts(hk_hub_t *hub, const hk_hub_options_t *options)
         status = hk_index_new(hub->alloc, options->secret, &hub->index);
     }
     if (status == HK_OK) {
-        status = hk_control_new(hub->alloc, HK_SSE_HEARTBEAT, &hub->comment);
+        status = hk_control_new(hub->alloc, HK_SSE_HEARTBEAT, &hub->comment.control);
     }
     if (status == HK_OK) {
         status = hk_control_new(hub->alloc, HK_SSE_CAUGHT_UP, &hub->word);
@@ -75,7 +75,8 @@ void hk_hub_free(hk_hub_t *hub)
     for (hk_subscriber_t *subscriber; (subscriber = hk_roster_next(&hub->roster, NULL)) != NULL;) {
         hk_hub_forget(hub, subscriber);
     }
-    hk_control_release(hub->alloc, hub->comment);
+    hk_hub_free_coding(hub);
+    hk_control_release(hub->alloc, hub->comment.control);
     hk_control_release(hub->alloc, hub->word);
     hk_record_release(hub->answered);
     hk_wheel_release(&hub->beats);

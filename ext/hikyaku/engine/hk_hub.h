@@ -20,6 +20,7 @@
 #define HK_HUB_H
 
 #include "hk_alloc.h"
+#include "hk_buf.h"
 #include "hk_bytes.h"
 #include "hk_grant.h"
 #include "hk_keeper.h"
@@ -105,6 +106,10 @@ bool hk_hub_watched(hk_hub_t *hub, hk_bytes_t topic);
 
 /* --- subscribers -------------------------------------------------------------------------------------------------- */
 
+/* What a stream is made of (hk_sse, hk_pack), and whether it is compressed (hk_gzip). */
+typedef enum hk_stream_form { HK_STREAM_EVENTS, HK_STREAM_MESSAGE_PACK } hk_stream_form_t;
+typedef enum hk_stream_coding { HK_STREAM_IDENTITY, HK_STREAM_GZIP } hk_stream_coding_t;
+
 typedef struct hk_subscribe {
     hk_grant_t *grant;  /* retained; has subscriptions */
     bool has_cursor;    /* the request named an event, maybe an empty one */
@@ -112,8 +117,10 @@ typedef struct hk_subscribe {
     hk_bytes_t address; /* of the client, for the limits; empty: none */
     int64_t expires_in; /* ns until its grant ends, or HK_NEVER */
     int64_t now;
-    bool tentative;   /* who is refused is not counted: somebody else refuses, and is */
-    bool changeable;  /* it has a capability; and a comment tells it when it has been sent what its cursor asked for */
+    bool tentative;  /* who is refused is not counted: somebody else refuses, and is */
+    bool changeable; /* it has a capability; and a comment tells it when it has been sent what its cursor asked for */
+    hk_stream_form_t form;
+    hk_stream_coding_t coding;
     void *connection; /* the driver's own; NULL until it has one */
 } hk_subscribe_t;
 
@@ -123,8 +130,9 @@ typedef struct hk_subscribe {
  * answer  what Mercure-Last-Event-ID says; empty when the request named no event. Borrowed until the next call; where
  *         nothing was lost since the cursor it is the cursor itself, the caller's bytes.
  *
- * HK_OK (announcements for which there is no memory are left out); HK_TOO_MANY; HK_TOO_MANY_OF_ADDRESS; HK_NO_MEMORY.
- * On failure nobody was registered, and nothing is announced. O(matchers of the grant). */
+ * HK_OK (announcements for which there is no memory are left out); HK_TOO_MANY; HK_TOO_MANY_OF_ADDRESS; HK_NO_MEMORY;
+ * HK_NOT_FOUND: the engine cannot compress. On failure nobody was registered, and nothing is announced. O(matchers of
+ * the grant). */
 hk_status_t hk_hub_subscribe(hk_hub_t *hub, const hk_subscribe_t *subscribe, hk_subscriber_t **subscriber,
                              hk_bytes_t *answer);
 
@@ -240,8 +248,22 @@ bool hk_hub_ready(const hk_hub_t *hub);
 void hk_hub_writable(hk_hub_t *hub, hk_subscriber_t *subscriber);
 
 /* Sends bytes to one subscriber at the next event boundary, behind what is pending for it alone. HK_OK, or HK_NO_MEMORY
- * (nothing was added). HK_SSE_HEARTBEAT costs no memory where nothing is pending. */
+ * (nothing was added). HK_SSE_HEARTBEAT costs no memory where nothing is pending.
+ *
+ * bytes  of an event stream, also where its own has another form or coding. */
 hk_status_t hk_hub_control(hk_hub_t *hub, hk_subscriber_t *subscriber, hk_bytes_t bytes);
+
+/* Whether nothing is pending for it alone but what a compressed stream begins with: a proxy in between passes a head on
+ * when something of the stream follows it. */
+bool hk_hub_silent(hk_subscriber_t *subscriber);
+
+/* Writes what a stream ends with, which is taken to be sent: what is pending for it alone, something more, and what
+ * ends a compressed stream.
+ *
+ * last  bytes of an event stream, maybe none.
+ *
+ * HK_OK, or HK_NO_MEMORY. */
+hk_status_t hk_hub_farewell(hk_hub_t *hub, hk_subscriber_t *subscriber, hk_bytes_t last, hk_buf_t *out);
 
 /* Marks a subscriber to be closed by the driver, which unsubscribes it. */
 void hk_hub_close(hk_hub_t *hub, hk_subscriber_t *subscriber, hk_closing_t closing);

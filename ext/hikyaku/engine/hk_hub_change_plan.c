@@ -132,16 +132,23 @@ static hk_status_t make_successor(hk_hub_t *hub, hk_change_plan_t *plan)
         return HK_OK;
     }
     bool changed = plan->adds || hk_subscriber_past(plan->subscriber) != NULL;
-    hk_status_t status = hk_subscriber_new(hub->alloc, plan->count, changed, &plan->made);
+    const hk_coded_t *coded = hk_hub_coded(plan->subscriber);
+    hk_status_t status = hk_subscriber_new_coded(hub->alloc, plan->count, changed, coded, &plan->made);
     if (status != HK_OK) {
         return status;
     }
     plan->made->subscription_count = (uint16_t)plan->count;
+    /* By which its feeds are chosen; it is given its own when it takes the subscriber's place. */
+    plan->made->grant = plan->change->grant;
+    if (plan->count > 1) {
+        hk_subscriber_set(plan->made, HK_SUBSCRIBER_MANY);
+    }
     for (uint32_t i = 0; status == HK_OK && i < plan->count; i++) {
         if (!plan->stays[i]) {
             status = hk_hub_link(hub, plan->made, i, plan->change->grant->subscriptions[i].matcher);
         }
     }
+    plan->made->grant = NULL;
     return status;
 }
 

@@ -139,7 +139,7 @@ hk_status_t hk_hub_say_gap(hk_hub_t *hub, hk_subscriber_t *subscriber, hk_gap_t 
         return HK_NO_MEMORY;
     }
     hk_buf_grew(&hub->gathered, hk_sse_write(&event, hk_buf_end(&hub->gathered)));
-    return hk_subscriber_say(hub->alloc, subscriber, hk_buf_bytes(&hub->gathered));
+    return hk_hub_say(hub, subscriber, hk_buf_bytes(&hub->gathered));
 }
 
 static hk_status_t tell_of_loss(hk_hub_t *hub, hk_subscriber_t *subscriber, hk_position_t oldest)
@@ -264,6 +264,66 @@ static hk_bytes_t gather(hk_hub_t *hub, hk_subscriber_t *subscriber, size_t max_
     return hand(hub, &taken, frames.bytes);
 }
 
+/* As take_word, in its form and coding. */
+static hk_status_t say_word(hk_hub_t *hub, hk_subscriber_t *subscriber)
+{
+    if (hk_hub_say(hub, subscriber, HK_SSE_CAUGHT_UP) != HK_OK) {
+        return HK_NO_MEMORY;
+    }
+    hk_subscriber_clear(subscriber, HK_SUBSCRIBER_CATCHING_UP);
+    return HK_OK;
+}
+
+/* Puts the next records behind one another. The one at which it stopped, or NULL: there are no more for now. */
+static hk_record_t *append_coded(search_t *search, hk_taken_t *taken, size_t max_bytes, hk_position_t until)
+{
+    hk_hub_t *hub = search->hub;
+    hk_buf_t *out = &hub->coding->together;
+    unsigned variant = hk_hub_variant(taken->subscriber);
+    hk_record_t *record;
+    hk_buf_clear(out);
+    while ((record = following(search, taken->to)) != NULL && record->position <= until) {
+        const hk_rendered_t *rendered;
+        if (hk_hub_render(hub, variant, record, &rendered) != HK_OK ||
+            (taken->count > 0 && out->length + rendered->bytes.length > max_bytes) ||
+            hk_buf_append(out, hk_buf_bytes(&rendered->bytes)) != HK_OK) {
+            break;
+        }
+        taken->sum = hk_gzip_join(taken->sum, rendered->sum, rendered->behind);
+        taken->to = record->position;
+        taken->count++;
+    }
+    return record;
+}
+
+hk_status_t hk_hub_gather_coded(hk_hub_t *hub, hk_subscriber_t *subscriber, size_t max_bytes, hk_position_t until,
+                                hk_bytes_t *bytes)
+{
+    leave_past_behind(hub, subscriber);
+    search_t search = begin_search(hub, subscriber, SCAN_BUDGET);
+    hk_taken_t taken = {.subscriber = subscriber, .to = subscriber->cursor};
+    const hk_record_t *record = append_coded(&search, &taken, max_bytes, until);
+    bool failed = record != NULL && record->position <= until && taken.count == 0;
+    hk_position_t reached = record == NULL ? search.reached : record->position > until ? until : taken.to;
+    hk_position_t last = until < hk_log_head(hub->log) ? until : hk_log_head(hub->log);
+    taken.to = reached < until ? reached : until;
+    bool pending = taken.to < last, to_be_told = hk_subscriber_is(subscriber, HK_SUBSCRIBER_CATCHING_UP);
+    if (pending || to_be_told) {
+        hk_hub_make_ready(hub, subscriber);
+    }
+    *bytes = HK_BYTES("");
+    if (failed) {
+        return HK_NO_MEMORY;
+    }
+    if (taken.count == 0) {
+        subscriber->cursor = taken.to;
+        return to_be_told && !pending ? say_word(hub, subscriber) : HK_OK;
+    }
+    *bytes = hand(hub, &taken, hk_buf_bytes(&hub->coding->together));
+    hub->taken.at = bytes->at;
+    return HK_OK;
+}
+
 hk_status_t hk_hub_take_slowly(hk_hub_t *hub, hk_subscriber_t *subscriber, size_t max_bytes, hk_bytes_t *bytes)
 {
     if (hk_subscriber_is(subscriber, HK_SUBSCRIBER_WITHIN)) {
@@ -279,6 +339,8 @@ hk_status_t hk_hub_take_slowly(hk_hub_t *hub, hk_subscriber_t *subscriber, size_
     } else if (hk_subscriber_is(subscriber, HK_SUBSCRIBER_CONTROL)) {
         hk_taken_t taken = {.subscriber = subscriber, .control = true};
         *bytes = hand(hub, &taken, hk_subscriber_control(subscriber));
+    } else if (hk_subscriber_is(subscriber, HK_SUBSCRIBER_CODED)) {
+        return hk_hub_take_coded(hub, subscriber, max_bytes, bytes);
     } else {
         *bytes = gather(hub, subscriber, max_bytes);
     }

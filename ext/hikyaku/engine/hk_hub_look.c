@@ -11,19 +11,24 @@ void hk_hub_each(hk_hub_t *hub, bool (*visit)(void *context, hk_subscriber_t *su
 void hk_hub_each_of_matcher(hk_hub_t *hub, hk_bytes_t type, hk_bytes_t pattern,
                             bool (*visit)(void *context, hk_subscriber_t *subscriber), void *context)
 {
-    hk_feed_t *feed;
-    if (hk_hub_feed(hub, type, pattern, &feed) != HK_OK) {
-        return;
-    }
-    for (size_t i = 0; i < feed->member_count && visit(context, feed->members[i].subscriber);) {
-        i++;
+    hk_feed_t *feeds[HK_VARIANTS];
+    bool more = hk_hub_feeds(hub, type, pattern, feeds) == HK_OK;
+    for (unsigned variant = 0; variant < HK_VARIANTS; variant++) {
+        const hk_feed_t *feed = more ? feeds[variant] : NULL;
+        for (size_t i = 0; more && feed != NULL && i < feed->member_count; i++) {
+            more = visit(context, feed->members[i].subscriber);
+        }
     }
 }
 
 hk_matcher_t *hk_hub_matcher(hk_hub_t *hub, hk_bytes_t type, hk_bytes_t pattern)
 {
-    hk_feed_t *feed;
-    return hk_hub_feed(hub, type, pattern, &feed) == HK_OK ? hk_feed_matcher(feed) : NULL;
+    hk_feed_t *feeds[HK_VARIANTS];
+    if (hk_hub_feeds(hub, type, pattern, feeds) != HK_OK) {
+        return NULL;
+    }
+    const hk_feed_t *feed = hk_hub_first_feed(feeds);
+    return feed != NULL ? hk_feed_matcher(feed) : NULL;
 }
 
 hk_bytes_t hk_hub_last_event_id(const hk_hub_t *hub)
@@ -37,7 +42,7 @@ void hk_hub_read_stats(const hk_hub_t *hub, hk_hub_stats_t *stats)
     *stats = (hk_hub_stats_t){
         .subscribers = hub->roster.count,
         .subscriptions = hub->subscriptions,
-        .feeds = hub->feeds.count,
+        .feeds = hk_hub_feed_count(hub),
         .publishes = hub->publishes,
         .deliveries = hub->deliveries,
         .delivered_bytes = hub->delivered_bytes,

@@ -11,7 +11,10 @@ enum { AHEAD = 8, CONNECTION_AHEAD = 4 };
 enum { NOT_NOW = HK_SUBSCRIBER_BLOCKED | HK_SUBSCRIBER_READY | HK_SUBSCRIBER_CLOSING };
 
 /* Who needs more than a batch of its only feed. */
-enum { SLOWLY = HK_SUBSCRIBER_MANY | HK_SUBSCRIBER_WITHIN | HK_SUBSCRIBER_CONTROL | HK_SUBSCRIBER_CATCHING_UP };
+enum {
+    SLOWLY = HK_SUBSCRIBER_MANY | HK_SUBSCRIBER_WITHIN | HK_SUBSCRIBER_CONTROL | HK_SUBSCRIBER_CATCHING_UP |
+             HK_SUBSCRIBER_CODED
+};
 
 typedef struct turn {
     size_t max_bytes;
@@ -31,6 +34,9 @@ static bool next_feed(hk_hub_t *hub)
     }
     hub->feed = HK_OWNER(first, hk_feed_t, dirty);
     hub->place = hub->feed->member_count;
+    if (hub->feed->epoch != NULL) {
+        hk_hub_advance(hub, hub->feed);
+    }
     return true;
 }
 
@@ -38,7 +44,7 @@ static bool next_feed(hk_hub_t *hub)
  * left out. */
 static hk_subscriber_t *next_of_feed(hk_hub_t *hub)
 {
-    const hk_feed_t *feed = hub->feed;
+    hk_feed_t *feed = hub->feed;
     size_t place = hub->place < feed->member_count ? hub->place : feed->member_count;
     while (place > 0) {
         hk_subscriber_t *subscriber = feed->members[--place].subscriber;
@@ -48,6 +54,10 @@ static hk_subscriber_t *next_of_feed(hk_hub_t *hub)
         }
     }
     hub->feed = NULL;
+    /* The next epoch begins when all have been given this one. */
+    if (feed->epoch != NULL && feed->epoch->at < feed->newest && !hk_list_holds(&feed->dirty)) {
+        hk_list_append(&hub->dirty, &feed->dirty);
+    }
     return NULL;
 }
 
@@ -131,6 +141,11 @@ hk_status_t hk_hub_wrote(hk_hub_t *hub, hk_subscriber_t *subscriber, size_t coun
         if (count == taken.length) {
             hk_hub_make_ready(hub, subscriber);
         }
+        if (subscriber->control == NULL) {
+            hk_hub_let_go(hub, subscriber);
+        }
+    } else if (hk_subscriber_is(subscriber, HK_SUBSCRIBER_CODED)) {
+        hk_hub_wrote_coded(hub, subscriber, &taken, count);
     } else if (count < taken.length) {
         hk_hub_wrote_part(hub, subscriber, count);
     } else {
@@ -225,7 +240,8 @@ static size_t fan_out(hk_hub_t *hub, size_t limit, const turn_t *turn)
             subscriber->active_at = turn->now;
             whole++;
         } else {
-            hub->taken = (hk_taken_t){subscriber, bytes.length, false, batch.to, batch.frames.count};
+            hub->taken = (hk_taken_t){
+                .subscriber = subscriber, .length = bytes.length, .to = batch.to, .count = batch.frames.count};
             accept(hub, subscriber, accepted, turn->now);
         }
     }

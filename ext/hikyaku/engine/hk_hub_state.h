@@ -10,6 +10,8 @@
  *     hk_hub_announce     subscription events
  *     hk_hub_serve        the hot path
  *     hk_hub_gather       what somebody receives next where the short way does not do
+ *     hk_hub_coded        streams of another form, and compressed ones: hk_hub_state_coded.h
+ *     hk_hub_epoch        what those share that are in step
  *     hk_hub_timing       heartbeats and ends
  */
 #ifndef HK_HUB_STATE_H
@@ -23,6 +25,7 @@
 #include "hk_gap.h"
 #include "hk_heap.h"
 #include "hk_hub.h"
+#include "hk_hub_state_coded.h"
 #include "hk_index.h"
 #include "hk_keeper.h"
 #include "hk_list.h"
@@ -37,9 +40,12 @@
 typedef struct hk_taken {
     hk_subscriber_t *subscriber; /* NULL: nothing was */
     size_t length;
-    bool control;     /* it is the subscriber's control, else events: */
-    hk_position_t to; /* where they lead */
-    uint32_t count;   /* how many they are */
+    bool control;      /* it is the subscriber's control, else events: */
+    hk_position_t to;  /* where they lead */
+    uint32_t count;    /* how many they are */
+    const char *at;    /* of a coded subscriber's, where they lie, until something else is taken */
+    hk_gzip_sum_t sum; /* of a coded subscriber's, what they say; of an epoch, all of it */
+    uint64_t epoch;    /* the number of the epoch that they are from; 0: they are blocks */
 } hk_taken_t;
 
 struct hk_hub {
@@ -69,8 +75,9 @@ struct hk_hub {
     int64_t heartbeat, max_lifetime;
     hk_wheel_t beats;
     hk_heap_t deadlines;
-    hk_control_t *comment; /* what a heartbeat is */
-    hk_control_t *word;    /* that somebody has caught up */
+    hk_said_t comment;   /* what a heartbeat is */
+    hk_control_t *word;  /* that somebody has caught up */
+    hk_coding_t *coding; /* NULL: there was no such stream */
 
     hk_buf_t scratch;      /* within one call */
     hk_record_t *answered; /* whose id was an answer */
@@ -106,8 +113,18 @@ void hk_hub_forget_the_old(hk_hub_t *hub, int64_t now);
 
 /* --- hk_hub_subscribe --------------------------------------------------------------------------------------------- */
 
-/* The feed of a matcher. HK_OK; HK_NOT_FOUND: it is not in use; HK_NO_MEMORY. */
-hk_status_t hk_hub_feed(hk_hub_t *hub, hk_bytes_t type, hk_bytes_t pattern, hk_feed_t **feed);
+/* The feeds of a matcher, of each variant; NULL: there is none. HK_OK or HK_NO_MEMORY. */
+hk_status_t hk_hub_feeds(hk_hub_t *hub, hk_bytes_t type, hk_bytes_t pattern, hk_feed_t *feeds[HK_VARIANTS]);
+
+/* The first there is, or NULL. */
+static inline hk_feed_t *hk_hub_first_feed(hk_feed_t *feeds[HK_VARIANTS])
+{
+    unsigned variant = 0;
+    while (variant < HK_VARIANTS && feeds[variant] == NULL) {
+        variant++;
+    }
+    return variant < HK_VARIANTS ? feeds[variant] : NULL;
+}
 
 /* The position that a cursor stands for, and what is answered: as of hk_hub_subscribe. */
 hk_position_t hk_hub_place_of(hk_hub_t *hub, const hk_grant_t *grant, hk_bytes_t cursor, hk_bytes_t *answer);
@@ -120,6 +137,9 @@ void hk_hub_leave(hk_hub_t *hub, const hk_subscription_t *subscription);
 
 /* Frees a subscriber and whatever knows it; announces nothing. */
 void hk_hub_forget(hk_hub_t *hub, hk_subscriber_t *subscriber);
+
+/* How many feeds there are, of all variants. */
+size_t hk_hub_feed_count(const hk_hub_t *hub);
 
 /* --- hk_hub_announce ---------------------------------------------------------------------------------------------- */
 
@@ -145,6 +165,68 @@ void hk_hub_wrote_part(hk_hub_t *hub, hk_subscriber_t *subscriber, size_t count)
  *
  * HK_OK or HK_NO_MEMORY. */
 hk_status_t hk_hub_say_gap(hk_hub_t *hub, hk_subscriber_t *subscriber, hk_gap_t *gap, hk_position_t continues);
+
+/* The next records that a coded subscriber receives, one behind the other, as hk_hub_take_slowly.
+ *
+ * until  no later ones; HK_POSITION_NONE: all. */
+hk_status_t hk_hub_gather_coded(hk_hub_t *hub, hk_subscriber_t *subscriber, size_t max_bytes, hk_position_t until,
+                                hk_bytes_t *bytes);
+
+/* --- hk_hub_coded ------------------------------------------------------------------------------------------------- */
+
+/* What a subscriber's form or coding needs, or NULL. */
+static inline hk_coded_t *hk_hub_coded(hk_subscriber_t *subscriber)
+{
+    return hk_subscriber_is(subscriber, HK_SUBSCRIBER_CODED) ? hk_subscriber_coded(subscriber) : NULL;
+}
+
+/* Makes sure that there is what streams of a form and coding need. HK_OK; HK_NO_MEMORY; HK_NOT_FOUND: it cannot be
+ * compressed. */
+hk_status_t hk_hub_prepare_coding(hk_hub_t *hub, hk_stream_form_t form, hk_stream_coding_t coding);
+
+void hk_hub_free_coding(hk_hub_t *hub);
+
+/* Says what a new stream begins with. HK_OK or HK_NO_MEMORY. */
+hk_status_t hk_hub_begin_coded(hk_hub_t *hub, hk_subscriber_t *subscriber);
+
+/* Which variant of a matcher's feed a subscriber is to be a member of. */
+unsigned hk_hub_variant(hk_subscriber_t *subscriber);
+
+/* A part of an event stream as those of a variant receive it; the control is the caller's to release. HK_OK or
+ * HK_NO_MEMORY. */
+hk_status_t hk_hub_encode(hk_hub_t *hub, unsigned variant, hk_bytes_t events, hk_said_t *said);
+
+/* Says it to a subscriber of that variant to whom nothing is being said. */
+void hk_hub_share(hk_hub_t *hub, hk_subscriber_t *subscriber, const hk_said_t *said);
+
+/* Says a part of an event stream behind what is pending for a subscriber alone. HK_OK, or HK_NO_MEMORY (unchanged). */
+hk_status_t hk_hub_say(hk_hub_t *hub, hk_subscriber_t *subscriber, hk_bytes_t events);
+
+/* A heartbeat, as a subscriber receives it. */
+const hk_said_t *hk_hub_comment(hk_hub_t *hub, hk_subscriber_t *subscriber);
+
+/* An event in a form and a coding, from those that are kept or made now. Borrowed until the next call. HK_OK or
+ * HK_NO_MEMORY. */
+hk_status_t hk_hub_render(hk_hub_t *hub, unsigned variant, const hk_record_t *record, const hk_rendered_t **rendered);
+
+/* The socket of a coded subscriber took so many bytes of the events that were taken. */
+void hk_hub_wrote_coded(hk_hub_t *hub, hk_subscriber_t *subscriber, const hk_taken_t *taken, size_t count);
+
+/* Counts no more what was kept for a subscriber that has been sent it, or that goes. */
+void hk_hub_let_go(hk_hub_t *hub, hk_subscriber_t *subscriber);
+
+/* --- hk_hub_epoch ------------------------------------------------------------------------------------------------- */
+
+/* Gives a new feed an epoch, if there is room for one more. */
+void hk_hub_add_epoch(hk_hub_t *hub, hk_feed_t *feed);
+
+void hk_hub_drop_epoch(hk_hub_t *hub, hk_feed_t *feed);
+
+/* Adds what a feed with an epoch has got to it, or to the next one where it was full. */
+void hk_hub_advance(hk_hub_t *hub, hk_feed_t *feed);
+
+/* What a coded subscriber receives next, as hk_hub_take_slowly. */
+hk_status_t hk_hub_take_coded(hk_hub_t *hub, hk_subscriber_t *subscriber, size_t max_bytes, hk_bytes_t *bytes);
 
 /* --- hk_hub_timing ------------------------------------------------------------------------------------------------ */
 

@@ -4,7 +4,21 @@
 
 /* -- Feeds --------------------------------------------------------------------------------------------------------- */
 
-hk_status_t hk_hub_feed(hk_hub_t *hub, hk_bytes_t type, hk_bytes_t pattern, hk_feed_t **feed)
+static hk_map_t *feeds_of(hk_hub_t *hub, unsigned variant)
+{
+    return variant == 0 ? &hub->feeds : &hub->coding->feeds[variant];
+}
+
+size_t hk_hub_feed_count(const hk_hub_t *hub)
+{
+    size_t count = hub->feeds.count;
+    for (unsigned variant = 1; hub->coding != NULL && variant < HK_VARIANTS; variant++) {
+        count += hub->coding->feeds[variant].count;
+    }
+    return count;
+}
+
+hk_status_t hk_hub_feeds(hk_hub_t *hub, hk_bytes_t type, hk_bytes_t pattern, hk_feed_t *feeds[HK_VARIANTS])
 {
     hk_buf_t *key = &hub->scratch;
     hk_buf_clear(key);
@@ -12,15 +26,15 @@ hk_status_t hk_hub_feed(hk_hub_t *hub, hk_bytes_t type, hk_bytes_t pattern, hk_f
         hk_buf_append(key, pattern) != HK_OK) {
         return HK_NO_MEMORY;
     }
-    hk_map_node_t *node = hk_map_find(&hub->feeds, hk_buf_bytes(key));
-    if (node == NULL) {
-        return HK_NOT_FOUND;
+    for (unsigned variant = 0; variant < HK_VARIANTS; variant++) {
+        bool used = variant == 0 || hub->coding != NULL;
+        hk_map_node_t *node = used ? hk_map_find(feeds_of(hub, variant), hk_buf_bytes(key)) : NULL;
+        feeds[variant] = node != NULL ? HK_OWNER(node, hk_feed_t, node) : NULL;
     }
-    *feed = HK_OWNER(node, hk_feed_t, node);
     return HK_OK;
 }
 
-static hk_status_t add_feed(hk_hub_t *hub, hk_matcher_t *matcher, hk_feed_t **feed)
+static hk_status_t add_feed(hk_hub_t *hub, hk_matcher_t *matcher, unsigned variant, hk_feed_t **feed)
 {
     hk_feed_t *made;
     if (hk_feed_new(hub->alloc, hk_log_head(hub->log) + 1, &made) != HK_OK) {
@@ -30,10 +44,14 @@ static hk_status_t add_feed(hk_hub_t *hub, hk_matcher_t *matcher, hk_feed_t **fe
         hk_feed_free(made);
         return HK_NO_MEMORY;
     }
-    if (hk_map_add(&hub->feeds, &made->node, hk_feed_matcher(made)->key) != HK_OK) {
+    if (hk_map_add(feeds_of(hub, variant), &made->node, hk_feed_matcher(made)->key) != HK_OK) {
         hk_index_remove(hub->index, &made->entry);
         hk_feed_free(made);
         return HK_NO_MEMORY;
+    }
+    made->variant = (uint8_t)variant;
+    if ((variant & HK_VARIANT_GROUPED) != 0) {
+        hk_hub_add_epoch(hub, made);
     }
     *feed = made;
     return HK_OK;
@@ -41,7 +59,8 @@ static hk_status_t add_feed(hk_hub_t *hub, hk_matcher_t *matcher, hk_feed_t **fe
 
 static void drop_feed(hk_hub_t *hub, hk_feed_t *feed)
 {
-    hk_map_remove(&hub->feeds, &feed->node);
+    hk_map_remove(feeds_of(hub, feed->variant), &feed->node);
+    hk_hub_drop_epoch(hub, feed);
     hk_index_remove(hub->index, &feed->entry);
     hk_list_remove(&feed->dirty);
     if (hub->feed == feed) {
@@ -53,11 +72,11 @@ static void drop_feed(hk_hub_t *hub, hk_feed_t *feed)
     hk_feed_free(feed);
 }
 
-static hk_status_t feed_for(hk_hub_t *hub, hk_matcher_t *matcher, hk_feed_t **feed)
+static hk_status_t feed_for(hk_hub_t *hub, hk_matcher_t *matcher, unsigned variant, hk_feed_t **feed)
 {
-    hk_map_node_t *node = hk_map_find(&hub->feeds, matcher->key);
+    hk_map_node_t *node = hk_map_find(feeds_of(hub, variant), matcher->key);
     if (node == NULL) {
-        return add_feed(hub, matcher, feed);
+        return add_feed(hub, matcher, variant, feed);
     }
     *feed = HK_OWNER(node, hk_feed_t, node);
     return HK_OK;
@@ -66,7 +85,7 @@ static hk_status_t feed_for(hk_hub_t *hub, hk_matcher_t *matcher, hk_feed_t **fe
 hk_status_t hk_hub_link(hk_hub_t *hub, hk_subscriber_t *subscriber, uint32_t subscription, hk_matcher_t *matcher)
 {
     hk_feed_t *feed;
-    if (feed_for(hub, matcher, &feed) != HK_OK) {
+    if (feed_for(hub, matcher, hk_hub_variant(subscriber), &feed) != HK_OK) {
         return HK_NO_MEMORY;
     }
     hk_subscription_t *made = &subscriber->subscriptions[subscription];
@@ -164,6 +183,9 @@ static hk_status_t settle(hk_hub_t *hub, hk_subscriber_t *subscriber, const hk_s
                           hk_bytes_t *answer)
 {
     hk_status_t status = admit(hub, subscriber, subscribe);
+    if (status == HK_OK) {
+        status = hk_hub_begin_coded(hub, subscriber);
+    }
     for (uint32_t i = 0; status == HK_OK && i < subscriber->grant->subscription_count; i++) {
         status = hk_hub_link(hub, subscriber, i, subscriber->grant->subscriptions[i].matcher);
         subscriber->subscription_count = (uint16_t)(status == HK_OK ? i + 1 : i);
@@ -186,8 +208,17 @@ hk_status_t hk_hub_subscribe(hk_hub_t *hub, const hk_subscribe_t *subscribe, hk_
     }
     size_t count = subscribe->grant->subscription_count;
     hk_subscriber_t *made;
-    if (hk_hub_reserve(hub, subscribe->grant) != HK_OK || hk_subscriber_new(hub->alloc, count, false, &made) != HK_OK) {
-        return HK_NO_MEMORY;
+    hk_coded_t coded = {.form = (uint8_t)subscribe->form, .coding = (uint8_t)subscribe->coding};
+    bool plain = subscribe->form == HK_STREAM_EVENTS && subscribe->coding == HK_STREAM_IDENTITY;
+    hk_status_t status = hk_hub_prepare_coding(hub, subscribe->form, subscribe->coding);
+    if (status == HK_OK) {
+        status = hk_hub_reserve(hub, subscribe->grant);
+    }
+    if (status == HK_OK) {
+        status = hk_subscriber_new_coded(hub->alloc, count, false, plain ? NULL : &coded, &made);
+    }
+    if (status != HK_OK) {
+        return status;
     }
     made->grant = hk_grant_retain(subscribe->grant);
     made->connection = subscribe->connection;
@@ -200,7 +231,7 @@ hk_status_t hk_hub_subscribe(hk_hub_t *hub, const hk_subscribe_t *subscribe, hk_
         }
     }
     hk_bytes_t answered;
-    hk_status_t status = settle(hub, made, subscribe, &answered);
+    status = settle(hub, made, subscribe, &answered);
     if (status != HK_OK) {
         hk_hub_forget(hub, made);
         return status;
@@ -231,6 +262,7 @@ void hk_hub_forget(hk_hub_t *hub, hk_subscriber_t *subscriber)
         hub->batch.feed = NULL;
     }
     hk_list_remove(&subscriber->ready);
+    hk_hub_let_go(hub, subscriber);
     hk_hub_cancel_timing(hub, subscriber);
     hk_grant_release(subscriber->grant);
     hk_subscriber_free(hub->alloc, subscriber);

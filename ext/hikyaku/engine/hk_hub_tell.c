@@ -7,36 +7,45 @@ static bool may_be_told(const hk_subscriber_t *subscriber)
     return !hk_subscriber_is(subscriber, HK_SUBSCRIBER_BLOCKED | HK_SUBSCRIBER_CONTROL);
 }
 
-hk_status_t hk_hub_notify(hk_hub_t *hub, hk_bytes_t topic, hk_bytes_t frame, size_t *count)
+static void tell(hk_hub_t *hub, const hk_feed_t *feed, const hk_said_t *said)
 {
-    hk_feed_t *feed;
-    hk_status_t status = hk_hub_feed(hub, HK_BYTES("exact"), topic, &feed);
-    if (status == HK_NO_MEMORY) {
-        return status;
-    }
-    hk_control_t *control = NULL;
-    if (status == HK_OK && hk_control_new(hub->alloc, frame, &control) != HK_OK) {
-        return HK_NO_MEMORY;
-    }
-    size_t members = status == HK_OK ? feed->member_count : 0;
-    for (size_t i = 0; i < members; i++) {
+    for (size_t i = 0; i < feed->member_count; i++) {
         hk_subscriber_t *subscriber = feed->members[i].subscriber;
         if (may_be_told(subscriber)) {
-            hk_subscriber_share(subscriber, control);
+            hk_hub_share(hub, subscriber, said);
             hk_hub_make_ready(hub, subscriber);
         }
     }
-    hk_control_release(hub->alloc, control);
-    if (count != NULL) {
+}
+
+hk_status_t hk_hub_notify(hk_hub_t *hub, hk_bytes_t topic, hk_bytes_t frame, size_t *count)
+{
+    hk_feed_t *feeds[HK_VARIANTS];
+    hk_said_t said[HK_VARIANTS] = {0};
+    hk_status_t status = hk_hub_feeds(hub, HK_BYTES("exact"), topic, feeds);
+    for (unsigned i = 0; status == HK_OK && i < HK_VARIANTS; i++) {
+        if (feeds[i] != NULL) {
+            status = hk_hub_encode(hub, i, frame, &said[i]);
+        }
+    }
+    size_t members = 0;
+    for (unsigned i = 0; i < HK_VARIANTS; i++) {
+        if (status == HK_OK && feeds[i] != NULL) {
+            members += feeds[i]->member_count;
+            tell(hub, feeds[i], &said[i]);
+        }
+        hk_control_release(hub->alloc, said[i].control);
+    }
+    if (status == HK_OK && count != NULL) {
         *count = members;
     }
-    return HK_OK;
+    return status;
 }
 
 bool hk_hub_watched(hk_hub_t *hub, hk_bytes_t topic)
 {
-    hk_feed_t *feed;
-    return hk_hub_feed(hub, HK_BYTES("exact"), topic, &feed) == HK_OK;
+    hk_feed_t *feeds[HK_VARIANTS];
+    return hk_hub_feeds(hub, HK_BYTES("exact"), topic, feeds) == HK_OK && hk_hub_first_feed(feeds) != NULL;
 }
 
 hk_status_t hk_hub_control(hk_hub_t *hub, hk_subscriber_t *subscriber, hk_bytes_t bytes)
@@ -45,8 +54,8 @@ hk_status_t hk_hub_control(hk_hub_t *hub, hk_subscriber_t *subscriber, hk_bytes_
         return HK_OK;
     }
     if (subscriber->control == NULL && hk_bytes_equal(bytes, HK_SSE_HEARTBEAT)) {
-        hk_subscriber_share(subscriber, hub->comment);
-    } else if (hk_subscriber_say(hub->alloc, subscriber, bytes) != HK_OK) {
+        hk_hub_share(hub, subscriber, hk_hub_comment(hub, subscriber));
+    } else if (hk_hub_say(hub, subscriber, bytes) != HK_OK) {
         return HK_NO_MEMORY;
     }
     hk_hub_make_ready(hub, subscriber);

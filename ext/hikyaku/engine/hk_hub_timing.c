@@ -117,7 +117,7 @@ static void beat(void *context, hk_list_t *link)
     int64_t silent_at = later(subscriber->active_at, hub->heartbeat);
     if (silent_at <= moment->now) {
         if (!hk_subscriber_is(subscriber, HK_SUBSCRIBER_BLOCKED | HK_SUBSCRIBER_CONTROL)) {
-            hk_subscriber_share(subscriber, hub->comment);
+            hk_hub_share(hub, subscriber, hk_hub_comment(hub, subscriber));
             hk_hub_make_ready(hub, subscriber);
         }
         silent_at = later(moment->now, hub->heartbeat);

@@ -51,7 +51,12 @@ void hk_stream_promise(hk_loop_t *loop, hk_connection_t *connection, hk_subscrib
     connection->http->then = HK_THEN_STREAM;
     hk_subscriber_connect(subscriber, connection);
     hk_http_say(loop, connection, head);
-    if (hk_subscriber_control(subscriber).length == 0) {
+    if (!hk_hub_silent(subscriber)) {
+        return;
+    }
+    if (hk_subscriber_is(subscriber, HK_SUBSCRIBER_CODED)) {
+        (void)hk_hub_control(loop->options.hub, subscriber, HK_SSE_HEARTBEAT);
+    } else {
         hk_http_say(loop, connection, HK_SSE_HEARTBEAT);
     }
 }
@@ -79,28 +84,36 @@ static size_t write_farewell(hk_loop_t *loop, char *room, size_t size)
 
 /* Between two events a client is told when to come back, behind what is on its way to it alone; within one nothing can
  * be said. */
-static void bid_farewell(hk_loop_t *loop, const hk_connection_t *connection, const hk_subscriber_t *subscriber)
+static void bid_farewell(hk_loop_t *loop, const hk_connection_t *connection, hk_subscriber_t *subscriber)
 {
     if (hk_subscriber_within_event(subscriber) || hk_subscriber_blocked(subscriber) ||
         hk_subscriber_closing(subscriber) == HK_CLOSING_HUNG_UP) {
         return;
     }
     char room[32];
-    hk_bytes_t control = hk_subscriber_control(subscriber);
     hk_buf_t *out = &loop->out;
     hk_buf_clear(out);
-    if (hk_buf_append(out, control) == HK_OK &&
-        hk_buf_append(out, hk_bytes(room, write_farewell(loop, room, sizeof(room)))) == HK_OK) {
+    hk_bytes_t farewell = hk_bytes(room, write_farewell(loop, room, sizeof(room)));
+    if (hk_hub_farewell(loop->options.hub, subscriber, farewell, out) == HK_OK) {
         (void)loop->sys->send(loop->sys->context, connection->watch.fd, hk_buf_bytes(out).at, out->length);
     }
     hk_buf_clear(out);
 }
 
+static bool says(hk_bytes_t head, hk_bytes_t words)
+{
+    return memmem(head.at, head.length, words.at, words.length) != NULL;
+}
+
+/* Nothing is known of the stream but what its head says; the end of one that is no event stream as it is goes without a
+ * word. */
 void hk_stream_decline(hk_loop_t *loop, hk_connection_t *connection, hk_bytes_t head)
 {
     char room[32];
     hk_http_say(loop, connection, head);
-    hk_http_say(loop, connection, hk_bytes(room, write_farewell(loop, room, sizeof(room))));
+    if (!says(head, HK_BYTES("content-encoding: gzip")) && !says(head, HK_BYTES("application/vnd.msgpack"))) {
+        hk_http_say(loop, connection, hk_bytes(room, write_farewell(loop, room, sizeof(room))));
+    }
     if (connection->http->then == HK_THEN_GO_ON) {
         connection->http->then = HK_THEN_CLOSE;
     }
@@ -131,7 +144,7 @@ void hk_stream_attach(hk_loop_t *loop, int fd, uint64_t serial)
     connection->subscriber = serial;
     tune(loop, connection);
     hk_subscriber_connect(subscriber, connection);
-    if (hk_subscriber_control(subscriber).length == 0 &&
+    if (hk_hub_silent(subscriber) &&
         hk_hub_control(loop->options.hub, subscriber, HK_SSE_HEARTBEAT) != HK_OK) {
         hk_connection_close(loop, connection);
         return;

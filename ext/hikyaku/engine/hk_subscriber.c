@@ -2,6 +2,7 @@
 
 enum { CACHE_LINE = 64, LOOKED_AT = 32, ALIGNED = 16 };
 
+_Static_assert(sizeof(hk_coded_t) % ALIGNED == 0 && sizeof(hk_coded_t) <= 64, "what stands before it has grown");
 _Static_assert(offsetof(hk_subscriber_t, serial) == LOOKED_AT, "what a delivery looks at has changed its size");
 
 /* An allocator may begin blocks at any multiple of 16: moved by 16 where the line's end would cut through. */
@@ -11,17 +12,23 @@ static uint8_t shift_for(const char *block)
     return within == CACHE_LINE - ALIGNED ? ALIGNED : 0;
 }
 
-hk_status_t hk_subscriber_new(const hk_alloc_t *alloc, size_t subscriptions, bool changed, hk_subscriber_t **subscriber)
+hk_status_t hk_subscriber_new_coded(const hk_alloc_t *alloc, size_t subscriptions, bool changed,
+                                    const hk_coded_t *coded, hk_subscriber_t **subscriber)
 {
-    size_t size = sizeof(hk_subscriber_t) + subscriptions * sizeof(hk_subscription_t);
+    size_t before = coded != NULL ? sizeof(*coded) : 0;
+    size_t size = before + sizeof(hk_subscriber_t) + subscriptions * sizeof(hk_subscription_t);
     size += changed ? hk_past_size(subscriptions) : 0;
     char *block = hk_alloc_zeroed(alloc, 1, size + ALIGNED);
     if (block == NULL) {
         return HK_NO_MEMORY;
     }
-    uint8_t shift = shift_for(block);
+    uint8_t shift = (uint8_t)(before + shift_for(block + before));
     hk_subscriber_t *made = (hk_subscriber_t *)(void *)(block + shift);
     made->shift = shift;
+    if (coded != NULL) {
+        made->flags = HK_SUBSCRIBER_CODED;
+        *hk_subscriber_coded(made) = *coded;
+    }
     if (changed) {
         made->traits = HK_SUBSCRIBER_CHANGED;
         made->subscription_count = (uint16_t)subscriptions;
@@ -29,6 +36,11 @@ hk_status_t hk_subscriber_new(const hk_alloc_t *alloc, size_t subscriptions, boo
     }
     *subscriber = made;
     return HK_OK;
+}
+
+hk_status_t hk_subscriber_new(const hk_alloc_t *alloc, size_t subscriptions, bool changed, hk_subscriber_t **subscriber)
+{
+    return hk_subscriber_new_coded(alloc, subscriptions, changed, NULL, subscriber);
 }
 
 void hk_subscriber_free(const hk_alloc_t *alloc, hk_subscriber_t *subscriber)
@@ -53,6 +65,9 @@ void hk_subscriber_take_over(hk_subscriber_t *subscriber, hk_subscriber_t *other
     subscriber->traits = (uint8_t)((other->traits & ~HK_SUBSCRIBER_CHANGED) | own.traits);
     subscriber->came = subscriber->ready = subscriber->beat = (hk_list_t){NULL, NULL};
     subscriber->deadline = (hk_heap_node_t){0};
+    if (hk_subscriber_is(subscriber, HK_SUBSCRIBER_CODED)) {
+        *hk_subscriber_coded(subscriber) = *hk_subscriber_coded(other);
+    }
     other->grant = NULL;
     other->control = NULL;
     other->partial = NULL;

@@ -1,14 +1,15 @@
 /* hk_subscriber.h: one connection, as the hub sees it: a grant, a cursor into the log, and no queue.
  *
- * One block of memory, its subscriptions included, and behind them, once it was changed, its past. What each delivery
- * looks at comes first and lies within one line of the processor's cache. Public questions about a subscriber:
- * hk_hub.h.
+ * One block of memory, its subscriptions included, and behind them, once it was changed, its past; before it, where its
+ * stream has another form or a coding, what is to be known of that. What each delivery looks at comes first and lies
+ * within one line of the processor's cache. Public questions about a subscriber: hk_hub.h.
  */
 #ifndef HK_SUBSCRIBER_H
 #define HK_SUBSCRIBER_H
 
 #include "hk_address.h"
 #include "hk_feed.h"
+#include "hk_gzip.h"
 #include "hk_heap.h"
 #include "hk_hub.h"
 #include "hk_list.h"
@@ -18,13 +19,14 @@
 
 /* Why it is not served the short way. */
 enum {
-    HK_SUBSCRIBER_BLOCKED = 1,     /* its socket is full */
-    HK_SUBSCRIBER_READY = 2,       /* it waits in the hub's ready list */
-    HK_SUBSCRIBER_CLOSING = 4,     /* it has to be closed */
-    HK_SUBSCRIBER_MANY = 8,        /* it has several subscriptions, or a past that restricts it */
-    HK_SUBSCRIBER_WITHIN = 16,     /* a part of an event was sent */
-    HK_SUBSCRIBER_CONTROL = 32,    /* bytes for it alone are pending */
-    HK_SUBSCRIBER_CATCHING_UP = 64 /* it is to be told when nothing is */
+    HK_SUBSCRIBER_BLOCKED = 1,      /* its socket is full */
+    HK_SUBSCRIBER_READY = 2,        /* it waits in the hub's ready list */
+    HK_SUBSCRIBER_CLOSING = 4,      /* it has to be closed */
+    HK_SUBSCRIBER_MANY = 8,         /* it has several subscriptions, or a past that restricts it */
+    HK_SUBSCRIBER_WITHIN = 16,      /* a part of an event was sent */
+    HK_SUBSCRIBER_CONTROL = 32,     /* bytes for it alone are pending */
+    HK_SUBSCRIBER_CATCHING_UP = 64, /* it is to be told when nothing is */
+    HK_SUBSCRIBER_CODED = 128       /* its stream is not one of events as they are */
 };
 
 /* What else it is. */
@@ -47,6 +49,15 @@ typedef struct hk_subscription {
     hk_feed_t *feed;
     uint32_t place; /* among the feed's members */
 } hk_subscription_t;
+
+/* Of a stream with another form or a coding. */
+typedef struct hk_coded {
+    hk_gzip_sum_t sum; /* of what was said before it came into step */
+    hk_gzip_sum_t in;  /* and of what was said since */
+    uint64_t epoch;    /* whose number it is in step with; 0: with none */
+    uint32_t held;     /* bytes that are kept for it, if they are many: see hk_hub_coded */
+    uint8_t form, coding;
+} hk_coded_t;
 
 struct hk_subscriber {
     hk_position_t cursor; /* everything up to here was sent, or is not for it */
@@ -81,6 +92,12 @@ struct hk_subscriber {
 hk_status_t hk_subscriber_new(const hk_alloc_t *alloc, size_t subscriptions, bool changed,
                               hk_subscriber_t **subscriber);
 
+/* The same with what its form or coding needs.
+ *
+ * coded  copied; NULL: its stream is one of events as they are. */
+hk_status_t hk_subscriber_new_coded(const hk_alloc_t *alloc, size_t subscriptions, bool changed,
+                                    const hk_coded_t *coded, hk_subscriber_t **subscriber);
+
 /* Gives back the block and what it alone holds: its control, its part of an event, its past. */
 void hk_subscriber_free(const hk_alloc_t *alloc, hk_subscriber_t *subscriber);
 
@@ -92,6 +109,12 @@ void hk_subscriber_take_over(hk_subscriber_t *subscriber, hk_subscriber_t *other
 static inline hk_feed_t *hk_subscriber_feed(const hk_subscriber_t *subscriber)
 {
     return subscriber->subscriptions[0].feed;
+}
+
+/* What its form or coding needs; of one that is HK_SUBSCRIBER_CODED. */
+static inline hk_coded_t *hk_subscriber_coded(hk_subscriber_t *subscriber)
+{
+    return (hk_coded_t *)(void *)subscriber - 1;
 }
 
 /* Its past; NULL: it never was changed. */

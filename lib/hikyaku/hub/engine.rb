@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "form"
+
 module Hikyaku
   class Hub
     # The contract of a hub engine: the log, the feeds and the cursors, free of I/O. A driver (the Reactor, a pump, a
@@ -43,7 +45,7 @@ module Hikyaku
       # @!method abandon_storage
       #   Lets go of what keeps the log, which is another process's: for a process that was forked.
 
-      # @!method subscribe(grant, now:, expires_in: nil, last_event_id: nil, address: nil, changeable: false)
+      # @!method subscribe(grant, now:, expires_in: nil, last_event_id: nil, address: nil, changeable: false, form: :events, coding: :identity)
       #   Registers a subscriber behind everything that it asked to see again, and announces its subscriptions where the engine
       #   has `documents` for them. It is blocked until the driver has a socket for it and says `writable`.
       #   @param grant [Grant]
@@ -51,8 +53,23 @@ module Hikyaku
       #   @param last_event_id [String, nil] the event that it has; "earliest" for all that is retained
       #   @param changeable [Boolean] it gets a `capability`; and when it has been sent what it missed, it is told with a comment
       #     (Event::CAUGHT_UP), if `last_event_id` says what that is
+      #   @param form [Symbol] how its stream is written: `:events`, Server-Sent Events; or `:message_pack`, see Form::MessagePack
+      #   @param coding [Symbol] `:identity`; or `:gzip`, one member from the first byte to the last, in which each event can be
+      #     decoded as soon as it is there. What is compressed is shared by those who receive the same and may read nothing that is
+      #     private, and otherwise stands alone
       #   @return [Subscriber] its `last_event_id` is the answer for `Mercure-Last-Event-ID`
       #   @raise [TooManyConnections]
+      #   @raise [UnknownForm] there is no such form or coding
+      #   @raise [FormNotOffered] this engine has it not: see `offers?`
+
+      # Whether streams can be had in a form, so coded. What goes through `control` and `notify` is Server-Sent Events whatever the
+      # form, and is said in its way.
+      #
+      # @param form [Symbol] as of `subscribe`
+      # @param coding [Symbol] likewise
+      # @return [Boolean]
+      # @raise [UnknownForm]
+      def offers?(form, coding) = Form.plain?(form, coding)
 
       # @!method capability(subscriber)
       #   What whoever wants to change a stream must know: nobody can guess it.

@@ -67,13 +67,16 @@ module Hikyaku
         keep_trying { _publish(update.data, topics, update.id, type || update.type, update.retry_after, update.private?, now, nil) }
       end
 
-      def subscribe(grant, now:, expires_in: nil, last_event_id: nil, address: nil, changeable: false)
+      def subscribe(grant, now:, expires_in: nil, last_event_id: nil, address: nil, changeable: false, form: :events, coding: :identity)
+        raise FormNotOffered, "the native engine was compiled without zlib: install it (Debian: zlib1g-dev) and then this gem again" unless offers?(form, coding)
         @now = now
-        serial, answer = _subscribe(@grants.compile(grant), last_event_id, address, expires_in, now, changeable)
+        serial, answer = _subscribe(@grants.compile(grant), last_event_id, address, expires_in, now, changeable, form == :message_pack, coding == :gzip)
         refuse(serial) if serial.is_a?(Symbol)
         forget_the_gone if @subscribers.size >= @most
         @subscribers[serial] = Subscriber.new(self, serial, grant, address, answer)
       end
+
+      def offers?(form, coding) = Form.plain?(form, coding) || coding == :identity || _compresses
 
       def capability(subscriber) = _capability(subscriber.serial)
 
@@ -213,6 +216,12 @@ module Hikyaku
       # @return [Array, nil] see Subscriber; nil when it is gone
       # @api private
       def state_of(serial) = _state(serial)
+
+      # @param subscriber [Subscriber]
+      # @param frame [String] as Server-Sent Events
+      # @return [String] see Subscriber#last_words
+      # @api private
+      def last_words_for(subscriber, frame) = _farewell(subscriber.serial, frame) || frame
 
       # @return [String] without its contents
       def inspect = "#<#{self.class.name}>"

@@ -13,22 +13,26 @@ require_relative "topic_index"
 require_relative "ruby_engine/announcing"
 require_relative "ruby_engine/changing"
 require_relative "ruby_engine/delivery"
+require_relative "ruby_engine/forming"
 require_relative "ruby_engine/gathering"
 require_relative "ruby_engine/keeping"
+require_relative "ruby_engine/sharing"
 require_relative "ruby_engine/timing"
 
 module Hikyaku
   class Hub
     # The engine in Ruby: the log, who listens to what, and who has got how far. How bytes are handed out is Delivery and
-    # Gathering; what time brings is Timing; who is told about subscriptions is Announcing; what outlives the process is Keeping;
+    # Gathering, in other forms Forming and Sharing; what time brings is Timing; who is told about subscriptions is Announcing; what outlives the process is Keeping;
     # streams that are changed while they last are Changing.
     class RubyEngine
       include Engine
       include Announcing
       include Changing
       include Delivery
+      include Forming
       include Gathering
       include Keeping
+      include Sharing
       include Timing
 
       # @param topics [Topics] of the hub
@@ -61,6 +65,7 @@ module Hikyaku
         @dirty = []
         @gap_policy = gap_policy
         @random = random
+        start_forming
         start_timing(heartbeat, max_lifetime)
         @subscription_count = @publishes = @deliveries = @delivered_bytes = @gaps = @overruns = 0
         @feed = nil
@@ -77,9 +82,11 @@ module Hikyaku
         id
       end
 
-      def subscribe(grant, now:, expires_in: nil, last_event_id: nil, address: nil, changeable: false)
+      def subscribe(grant, now:, expires_in: nil, last_event_id: nil, address: nil, changeable: false, form: :events, coding: :identity)
+        plain = Form.plain?(form, coding)
         @admission.admit(address)
         subscriber = Subscriber.new(grant, address: address)
+        give_form(subscriber, form, coding) unless plain
         subscriber.active_at = now
         subscriber.blocked = true
         subscriber.subscriptions = grant.matchers.map { |matcher| link(subscriber, matcher) }
@@ -97,6 +104,7 @@ module Hikyaku
         @capabilities.delete(subscriber.capability) if subscriber.capability
         subscriber.closed = true
         subscriber.subscriptions.each { |subscription| unlink(subscription) }
+        take_form_away(subscriber) if subscriber.form
         cancel_timing(subscriber)
         announce(subscriber.subscriptions, now, active: false)
         true

@@ -27,6 +27,16 @@ module Hikyaku
       attr_accessor :past
       # @return [String, nil] what whoever changes it must know; not set in those that nobody may change
       attr_accessor :capability
+      # @return [Form, nil] how it is written; not set in streams of Server-Sent Events as they are, nor is what follows
+      attr_accessor :form
+      # @return [Feed, nil] as `feed`, of a stream with a form
+      attr_reader :only_feed
+      # @return [Boolean, nil] as `idle`, of a stream with a form
+      attr_reader :idle_formed
+      # @return [Form::Member, nil] of a compressed stream
+      attr_accessor :member
+      # @return [Form::Group, nil] with which it shares what is compressed
+      attr_accessor :group
       # @return [Boolean, nil] it is to be told when nothing is pending for it; not set in those that never are
       attr_reader :catching_up
       # @return [String, nil] bytes for it alone (a heartbeat, a gap) that go out at the next event boundary
@@ -44,6 +54,8 @@ module Hikyaku
 
       # What was taken and not yet reported as written, where it leads, how many events it holds; the engine's own.
       attr_accessor :taken, :taken_to, :taken_count
+      # What was taken of another form; the engine's own.
+      attr_accessor :portion
       # The position of which `offset` bytes were sent, and its bytes where they are kept; the engine's own.
       attr_accessor :partial_at, :partial
       # Where the timers have it, and when its longest lifetime is over; the engine's own.
@@ -120,6 +132,23 @@ module Hikyaku
         (@offset > 0) ? @past.resumes_at = position : @cursor = position
       end
 
+      # Forgets what it was told of what was to be said to it alone.
+      #
+      # @param frame [String] with which `control` begins
+      # @return [void]
+      def was_told(frame)
+        @control = (@control.bytesize > frame.bytesize) ? @control.byteslice(frame.bytesize, @control.bytesize) : nil
+      end
+
+      # What is written to it before its stream is closed between two events: what was still to be said to it alone, and this.
+      #
+      # @param frame [String] as Server-Sent Events
+      # @return [String]
+      def last_words(frame)
+        words = "#{@control}#{frame}"
+        @form ? @form.ending(@member, words) : words
+      end
+
       # Whether it has one feed and nothing of its own pending: no bytes, no part of an event, no end. Kept, not computed: this is
       # asked for each delivery.
       #
@@ -169,14 +198,17 @@ module Hikyaku
 
       private
 
-      # The short way, unless it has more than one feed, or more to be seen to.
+      # The short way, unless it has more than one feed, or more to be seen to; a form has a way of its own.
       def choose_way
-        @feed = (@subscriptions.one? && !restricted? && !@catching_up) ? @subscriptions.first.feed : nil
+        feed = (@subscriptions.one? && !restricted? && !@catching_up) ? @subscriptions.first.feed : nil
+        @form ? @only_feed = feed : @feed = feed
         settle
       end
 
       def settle
-        @idle = !@blocked && !@ready && !@closing && !@feed.nil?
+        free = !@blocked && !@ready && !@closing
+        @idle = free && !@feed.nil?
+        @idle_formed = free && !@only_feed.nil? if @form
       end
     end
   end

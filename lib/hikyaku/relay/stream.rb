@@ -13,7 +13,7 @@ module Hikyaku
       CHUNK = 65_536
       # For the head of the answer.
       SECONDS = 30
-      EVENTS = %r{\Atext/event-stream\b}i
+      EVENTS = %r{\A(?:text/event-stream|application/vnd\.msgpack)(?![^;\s])}i
       private_constant :CHUNK, :SECONDS, :EVENTS
 
       @open = {}

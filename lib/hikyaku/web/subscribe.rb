@@ -2,6 +2,7 @@
 
 require_relative "problem"
 require_relative "stream"
+require_relative "subscribe/choice"
 require_relative "wishes"
 
 module Hikyaku
@@ -12,18 +13,21 @@ module Hikyaku
     # "Reconnection, State Reconciliation, and Event Sourcing".
     class Subscribe
       HEADERS = {
-        "content-type" => "text/event-stream",
         "cache-control" => "no-store, no-transform",
         "x-accel-buffering" => "no"
       }.freeze
       # The content of an answer to HEAD, of a length that servers do not know: no array, for which they would say 0.
       NOTHING = [].each.freeze
       CLOSING = {"connection" => "close"}.freeze
-      CLOSING_HEADERS = HEADERS.merge(CLOSING).freeze
+      # Of each form and coding.
+      STREAM_HEADERS = %i[events message_pack].product(%i[identity gzip]).to_h do |form, coding|
+        [[form, coding], Choice.headers(form, coding).merge(HEADERS).freeze]
+      end.freeze
+      CLOSING_HEADERS = STREAM_HEADERS.transform_values { |headers| headers.merge(CLOSING).freeze }.freeze
       LOOPBACK = /\A(?:127\.\d{1,3}\.\d{1,3}\.\d{1,3}|::1)\z/
       # The header with which a client asks for a stream that it can change, and gets what that takes: see Change.
       CHANGEABLE = "HTTP_HIKYAKU_STREAM"
-      private_constant :HEADERS, :NOTHING, :CLOSING, :CLOSING_HEADERS, :LOOPBACK, :CHANGEABLE
+      private_constant :HEADERS, :STREAM_HEADERS, :NOTHING, :CLOSING, :CLOSING_HEADERS, :LOOPBACK, :CHANGEABLE
 
       # @param hub [Hub]
       # @param reactor [Reactor]
@@ -37,6 +41,7 @@ module Hikyaku
         @wishes = wishes
         @config = config
         @counts_loopback = config.counts_loopback?
+        @choice = Choice.new(hub)
       end
 
       # @param request [Request]
@@ -46,8 +51,9 @@ module Hikyaku
         raise Problem.new(503, "the hub is stopping", headers: {"retry-after" => "1"}) if @hub.stopped?
         body = (request.method == "QUERY" && request.body?) ? request.form(limit: @config.max_request_bytes) : []
         grant, cursor = @wishes.read(request, body)
-        return head(grant, cursor) if request.method == "HEAD"
-        stream_to(request, grant, cursor)
+        choice = @choice.call(request.header("HTTP_ACCEPT"), request.header("HTTP_ACCEPT_ENCODING"))
+        return head(grant, cursor, choice) if request.method == "HEAD"
+        stream_to(request, grant, cursor, choice)
       rescue TooManyConnections => error
         raise Problem.new(429, error.message, headers: {"retry-after" => (1 + @hub.reconnection_delay / 1000).to_s, **closing(request)})
       rescue InvalidToken => error
@@ -58,8 +64,8 @@ module Hikyaku
 
       # What a stream would begin with; and for whoever asks for the newest event with an empty cursor, where to begin later: there
       # need not be an event for that.
-      def head(grant, cursor)
-        headers = HEADERS.merge(@wishes.headers(cursor && @hub.resolve(cursor, grant)))
+      def head(grant, cursor, choice)
+        headers = STREAM_HEADERS[choice].merge(@wishes.headers(cursor && @hub.resolve(cursor, grant)))
         headers["hikyaku-cursor"] = @hub.cursor(grant) if cursor == ""
         [200, headers, NOTHING]
       end
@@ -69,12 +75,13 @@ module Hikyaku
 
       def closing(request) = closes?(request) ? CLOSING : {}
 
-      def stream_to(request, grant, cursor)
+      def stream_to(request, grant, cursor, choice)
+        form, coding = choice
         changeable = request.header(CHANGEABLE) == "1"
-        subscriber = @hub.subscribe(grant, last_event_id: cursor, address: counted(request.address), changeable: changeable)
+        subscriber = @hub.subscribe(grant, last_event_id: cursor, address: counted(request.address), changeable: changeable, form: form, coding: coding)
         request.granted(grant)
         stream = Stream.new(@hub, @reactor, subscriber, request.env.key?("puma.socket"))
-        headers = (closes?(request) ? CLOSING_HEADERS : HEADERS).merge(@wishes.headers(subscriber.last_event_id))
+        headers = (closes?(request) ? CLOSING_HEADERS : STREAM_HEADERS)[choice].merge(@wishes.headers(subscriber.last_event_id))
         capability = changeable && @hub.capability(subscriber)
         headers["hikyaku-stream"] = capability if capability
         response = [200, headers, stream]

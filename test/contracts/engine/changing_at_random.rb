@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "support/form_readers"
 require "support/modelled_stream"
 
 # Whatever is published, read, blocked and changed: a model says what each stream gets next.
@@ -19,25 +20,51 @@ EngineContract.tests do
     @log << ModelledStream::Published.new(topics, secret, id)
   end
 
+  # What a stream has said so far.
+  def said_by(stream)
+    received = stream[:reader].connection.received
+    return received unless stream[:gzip]
+    stream[:gzip] << received.byteslice(stream[:decoded]..)
+    stream[:decoded] = received.bytesize
+    stream[:gzip].text
+  end
+
+  # Of what is compressed a part may say nothing yet, or everything.
+  def within_event?(stream, bytes)
+    reader = stream[:reader]
+    return bytes[stream[:seen]] == "i" unless stream[:gzip]
+    reader.offset > 0 && reader.partial_at > reader.cursor && stream[:last] != reader.partial_at
+  end
+
+  # Behind the rest of what it has a part of.
+  def reached_by(stream) = stream[:gzip] ? stream[:reader].position : stream[:reader].cursor
+
+  def within_gap?(stream)
+    reader = stream[:reader]
+    stream[:gzip] && reader.offset > 0 && reader.partial_at == reader.cursor
+  end
+
   # Tells the model what its reader has got since, and checks it.
   def follow(stream)
-    reader, model = stream.values_at(:reader, :model)
-    bytes = reader.connection.received
+    model = stream[:model]
+    bytes = said_by(stream)
     while (ending = bytes.index("\n\n", stream[:seen]))
       block = bytes[stream[:seen]...ending]
       stream[:seen] = ending + 2
       next model.tell if block.include?("event: mercure")
-      model.received(block[/^data: (\d+)/, 1].to_i, first_retained) unless block.start_with?(":")
+      next if block.start_with?(":")
+      stream[:last] = block[/^data: (\d+)/, 1].to_i
+      model.received(stream[:last], first_retained)
     end
-    model.begin_event(first_retained) if bytes[stream[:seen]] == "i"
+    model.begin_event(first_retained) if within_event?(stream, bytes)
   end
 
   def change_at_random(stream, random)
     reader, model = stream.values_at(:reader, :model)
     follow(stream)
     return if reader.closing
-    model.tell if (reader.connection.received[stream[:seen]..] + reader.control.to_s).include?("gap")
-    model.passed(reader.cursor, first_retained)
+    model.tell if (said_by(stream)[stream[:seen]..] + reader.control.to_s).include?("gap") || within_gap?(stream)
+    model.passed(reached_by(stream), first_retained)
     names = random.rand(4).zero? ? model.names.shuffle(random: random) : choose_names(random)
     names |= model.names if random.rand(2).zero?
     reads = random.rand(3).zero? ? choose_reads(random) : model.reads
@@ -52,7 +79,7 @@ EngineContract.tests do
     model.change(names, reads, from)
   end
 
-  def run_at_random(seed, history:, steps: 300)
+  def run_at_random(seed, history:, steps: 300, coding: :identity)
     random = Random.new(seed)
     @engine = make_engine(history: history)
     @log = []
@@ -63,8 +90,9 @@ EngineContract.tests do
       when 6
         next if streams.size > 12
         names, reads = choose_names(random), choose_reads(random)
-        reader = subscribe(matchers_of(names), reads: reads, room: random.rand(120))
+        reader = subscribe(matchers_of(names), reads: reads, room: random.rand(120), **((coding == :identity) ? {} : {coding: coding}))
         streams << {reader: reader, model: ModelledStream.new(@log, names, reads, @log.size), seen: 0}
+        streams.last.update(gzip: FormReaders::Gzip.new, decoded: 0) if coding == :gzip
       when 7..9 then streams.sample(random: random)&.then { |stream| change_at_random(stream, random) }
       when 10..12
         reader = streams.sample(random: random)&.fetch(:reader) or next

@@ -5,18 +5,20 @@ require_relative "../check"
 module Hikyaku
   class Doctor
     module Checks
-      # Whether something compresses streams, for clients that say, as browsers do, that they understand it.
+      # Whether something between compresses streams, for clients that say that they understand it. They like it less than what is
+      # not compressed: so the hub, which weighs what they like, does not do it.
       class Compression < Check
         about "compression"
 
         CODINGS = "gzip, deflate, br, zstd"
-        private_constant :CODINGS
+        ASKED = "identity, #{CODINGS.split(", ").map { |coding| "#{coding};q=0.9" }.join(", ")}"
+        private_constant :CODINGS, :ASKED
 
         private
 
         def perform
           needs_stream!
-          stream = visit.subscribe(headers: {"accept-encoding" => CODINGS})
+          stream = visit.subscribe(headers: {"accept-encoding" => ASKED})
           return unseen unless stream.wait(options.hold) { stream.head }
           return ok("streams are not compressed") unless stream.coded?
           judge(stream, Words.quote(stream["content-encoding"]))

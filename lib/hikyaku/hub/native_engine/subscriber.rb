@@ -61,6 +61,12 @@ module Hikyaku
         # @return [String, nil] bytes for it alone that go out at the next event boundary
         def control = state(5)
 
+        # What is written to it before its stream is closed between two events: what was still to be said to it alone, and this.
+        #
+        # @param frame [String] as Server-Sent Events
+        # @return [String] in its form; the end of a compressed stream is in it
+        def last_words(frame) = @engine.last_words_for(self, frame)
+
         # @return [Boolean] it is no longer registered
         def closed = @end ? true : @engine.state_of(@serial).nil?
 

@@ -97,6 +97,7 @@ module Hikyaku
           subscriber.grant = grant
           subscriber.past&.settle(subscriptions)
           subscriber.subscriptions = subscriptions
+          join_group(subscriber) if subscriber.member
           begun
         end
       end

@@ -13,6 +13,7 @@ module Hikyaku
           while limit > 0
             if @ready.empty? && (@feed || next_feed)
               limit = fan_out(limit, max_bytes, now, &block)
+              limit = fan_out_formed(limit, now, &block) if limit > 0 && !@forms.empty?
               break if limit.zero?
             end
             subscriber = next_ready or return false
@@ -63,7 +64,9 @@ module Hikyaku
           subscriber.taken = nil
           @delivered_bytes += bytes
           subscriber.active_at = now if bytes > 0
-          if bytes < taken.bytesize
+          if subscriber.portion
+            wrote_portion(subscriber, bytes)
+          elsif bytes < taken.bytesize
             subscriber.blocked = true
             wrote_part(subscriber, taken, bytes)
           elsif subscriber.taken_to

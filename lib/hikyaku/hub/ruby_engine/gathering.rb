@@ -14,12 +14,12 @@ module Hikyaku
         # Bytes of an event that is kept for a reader who has a part of it when the ring drops it: no more than the kernel
         # holds for the reader anyway. Of a larger one the rest is lost, and the stream with it.
         KEPT = 64 * 1024
-        private_constant :SCAN_BUDGET, :KEPT
 
         private
 
-        # Everything but the hot path: control bytes, events in pieces, several feeds, private records, scans, gaps.
+        # Everything but the hot path: control bytes, events in pieces, several feeds, private records, scans, gaps, other forms.
         def take_slowly(subscriber, max_bytes)
+          return take_formed(subscriber, max_bytes) if subscriber.form
           return take_rest(subscriber) if subscriber.offset > 0
           return nil if overrun!(subscriber)
           if (control = subscriber.control)

@@ -1,0 +1,130 @@
+# frozen_string_literal: true
+
+require_relative "../error"
+require_relative "event"
+require_relative "form/blocks"
+require_relative "form/member"
+require_relative "form/message_pack"
+require_relative "form/piece"
+require_relative "form/shelf"
+
+module Hikyaku
+  # A stream was asked for in a form, or with a coding, that no hub has. The message says which there are.
+  class UnknownForm < ArgumentError
+    include Error
+  end
+
+  # An engine has streams of this form or coding not. The message says what to do.
+  class FormNotOffered < StandardError
+    include Error
+  end
+
+  class Hub
+    # How streams are written that are not Server-Sent Events as they are: as MessagePack, compressed, or both. One object for all
+    # subscribers of an engine with the same form and coding, as long as there are any.
+    #
+    #     record's bytes (SSE) ──► NAMES: as they are, or MessagePack ──► CODINGS: as they are, or blocks that stand alone
+    #
+    # What is made of an event is kept on shelves beside the ring, so that it is made once however many receive it.
+    class Form
+      # What events can be written as.
+      NAMES = %i[events message_pack].freeze
+      # How that can be coded.
+      CODINGS = %i[identity gzip].freeze
+      # Part of the history's size that a shelf may take. What has fallen from it is made again when somebody wants it.
+      SHARE = 4
+      private_constant :SHARE
+
+      # @param name [Symbol] of NAMES
+      # @param coding [Symbol] of CODINGS
+      # @return [Boolean] it is what every engine sends: Server-Sent Events, not compressed
+      # @raise [UnknownForm]
+      def self.plain?(name, coding)
+        raise UnknownForm, "there is no form #{name.inspect}: use #{NAMES.join(" or ")}" unless NAMES.include?(name)
+        raise UnknownForm, "streams have no coding #{coding.inspect}: use #{CODINGS.join(" or ")}" unless CODINGS.include?(coding)
+        name == :events && coding == :identity
+      end
+
+      # @return [Symbol]
+      attr_reader :name
+      # @return [Symbol]
+      attr_reader :coding
+      # @return [Form, nil] the same without the coding, if that is another form
+      attr_reader :plain
+      # @return [Integer] how many streams have it
+      attr_accessor :streams
+      # @return [Portion, nil] what those receive next, of one feed, who share nothing else: gathered once
+      attr_accessor :portion
+
+      # @param name [Symbol]
+      # @param coding [Symbol]
+      # @param log [Log::Ring]
+      # @param plain [Form, nil] the same without the coding, if that is another form
+      def initialize(name, coding, log:, plain: nil)
+        @name = name
+        @coding = coding
+        @plain = plain
+        @streams = 0
+        @portion = nil
+        @shelf = Shelf.new(log, log.capacity / SHARE)
+        @blocks = Blocks.new if gzip?
+        @heartbeat = piece_of(Event::HEARTBEAT)
+        @said = @saying = nil
+      end
+
+      # @return [Boolean]
+      def gzip? = @coding == :gzip
+
+      # @return [Member, nil] what is to be known of each of its streams
+      def member = gzip? ? Member.new : nil
+
+      # @param position [Integer] of the record
+      # @param record [Record]
+      # @return [Piece] the event, decodable wherever it is put
+      def piece(position, record)
+        @shelf.fetch(position) { gzip? ? @blocks.piece(bytes(position, record)) : Piece.new(written(record.frame)) }
+      end
+
+      # @param position [Integer] of the record
+      # @param record [Record]
+      # @return [String] the event before it is compressed
+      def bytes(position, record) = @plain ? @plain.piece(position, record).bytes : record.frame
+
+      # What is said to one alone, or to some at the same time.
+      #
+      # @param frame [String] one or more, as Server-Sent Events
+      # @return [Piece] decodable wherever it is put
+      def said(frame)
+        return @heartbeat if frame == Event::HEARTBEAT
+        return @saying if frame == @said
+        @said = frame
+        @saying = piece_of(frame)
+      end
+
+      # What is said last: then the stream ends in order.
+      #
+      # @param member [Member, nil]
+      # @param frame [String] as Server-Sent Events
+      # @return [String]
+      def ending(member, frame)
+        piece = piece_of(frame)
+        return piece.bytes unless member
+        beginning = member.begun? ? "" : Blocks::HEADER
+        member.add(piece)
+        "".b << beginning << piece.bytes << Blocks.trailer(member)
+      end
+
+      # @return [String]
+      def inspect = "#<#{self.class.name} #{@name} #{@coding}>"
+
+      private
+
+      def piece_of(frame)
+        bytes = written(frame)
+        gzip? ? @blocks.piece(bytes) : Piece.new(bytes)
+      end
+
+      def written(frame) = (@name == :message_pack) ? MessagePack.of(frame) : frame
+    end
+  end
+end

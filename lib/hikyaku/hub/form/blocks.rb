@@ -1,0 +1,45 @@
+# frozen_string_literal: true
+
+require "zlib"
+require_relative "piece"
+
+module Hikyaku
+  class Hub
+    class Form
+      # Compresses what is to be decodable wherever it is put: blocks of deflate that refer to nothing before them and end at a byte.
+      #
+      #     gzip stream    HEADER  block  block  …  TRAILER, only where the hub ends the stream in order
+      #
+      # RFC 1951; RFC 1952, section 2.3.
+      class Blocks
+        # No name, no time, no system.
+        HEADER = "\x1F\x8B\x08\x00\x00\x00\x00\x00\x00\xFF".b.freeze
+        # The last block, empty.
+        LAST = "\x03\x00".b.freeze
+        private_constant :LAST
+
+        # @param member [Member]
+        # @return [String] what ends its stream
+        def self.trailer(member) = LAST + [member.crc, member.length].pack("VV")
+
+        def initialize
+          @deflate = Zlib::Deflate.new(Zlib::DEFAULT_COMPRESSION, -Zlib::MAX_WBITS)
+        end
+
+        # @param bytes [String]
+        # @return [Piece] blocks that refer only to those of the same piece
+        def piece(bytes)
+          begin_anew
+          follow(bytes)
+        end
+
+        # @return [void]
+        def begin_anew = @deflate.reset
+
+        # @param bytes [String]
+        # @return [Piece] blocks that may refer to all since it began anew
+        def follow(bytes) = Piece.new(@deflate.deflate(bytes, Zlib::SYNC_FLUSH), Zlib.crc32(bytes), bytes.bytesize)
+      end
+    end
+  end
+end

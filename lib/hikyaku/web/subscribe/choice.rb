@@ -1,0 +1,101 @@
+# frozen_string_literal: true
+
+require_relative "../problem"
+
+module Hikyaku
+  class Web
+    class Subscribe
+      # Which form a stream has and how it is coded, of those that the engine offers: as the client likes best. Who says nothing,
+      # or takes anything, gets Server-Sent Events as they are.
+      #
+      # RFC 9110, sections 12.5.1 and 12.5.3.
+      class Choice
+        VARY = {"vary" => "Accept, Accept-Encoding"}.freeze
+        EVENTS = "text/event-stream"
+        # The first is what is answered.
+        PACKS = %w[application/vnd.msgpack application/msgpack application/x-msgpack application/x-mpac].freeze
+        GZIP = %w[gzip x-gzip].freeze
+        # What is looked at of a field.
+        MAX_BYTES = 4096
+        MAX_ELEMENTS = 64
+        QUALITY = /\A(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)\z/
+        PLAIN = %i[events identity].freeze
+        NO_FORM = "the stream can be had as #{EVENTS} or #{PACKS.first}: Accept admits neither"
+        NO_PACKS = "the stream can be had as #{EVENTS}: Accept does not admit it"
+        NO_CODING = "the stream can be had as it is, or with gzip where the hub's engine has it: Accept-Encoding admits neither"
+        private_constant :VARY, :EVENTS, :PACKS, :GZIP, :MAX_BYTES, :MAX_ELEMENTS, :QUALITY, :PLAIN, :NO_FORM, :NO_PACKS, :NO_CODING
+
+        # @param hub [Hub]
+        def initialize(hub)
+          @packs = hub.offers?(:message_pack, :identity)
+          @gzip = hub.offers?(:events, :gzip)
+        end
+
+        # @param accept [String, nil] the field of the request
+        # @param accept_encoding [String, nil] likewise
+        # @return [Array(Symbol, Symbol)] form and coding, as of Engine#subscribe
+        # @raise [Problem] 406: it takes nothing that there is
+        def call(accept, accept_encoding)
+          return PLAIN if accept.nil? && accept_encoding.nil?
+          [form(accept), coding(accept_encoding)]
+        end
+
+        # @param form [Symbol]
+        # @param coding [Symbol]
+        # @return [Hash{String => String}] of the answer
+        def self.headers(form, coding)
+          headers = {"content-type" => (form == :message_pack) ? PACKS.first : EVENTS}
+          headers["content-encoding"] = "gzip" if coding == :gzip
+          headers.merge(VARY)
+        end
+
+        private
+
+        def form(accept)
+          wishes = wishes_of(accept)
+          return :events if wishes.empty?
+          events = quality(wishes, EVENTS)
+          packs = @packs ? PACKS.map { |type| quality(wishes, type) }.max : 0.0
+          refuse(@packs ? NO_FORM : NO_PACKS) unless events.positive? || packs.positive?
+          (packs > events) ? :message_pack : :events
+        end
+
+        # The most exact of what applies.
+        def quality(wishes, type) = wishes[type] || wishes["#{type[/\A[^\/]+/]}/*"] || wishes["*/*"] || 0.0
+
+        # Without a word about it a client takes what is not coded, and nothing that it has not named.
+        def coding(accept_encoding)
+          wishes = wishes_of(accept_encoding)
+          gzip = @gzip ? GZIP.filter_map { |name| wishes[name] }.max : 0.0
+          identity = wishes["identity"] || wishes["*"]
+          return :gzip if gzip&.positive? && gzip >= (wishes["identity"] || 0.0)
+          return :identity unless identity&.zero?
+          return :gzip if @gzip && (gzip || wishes["*"] || 0.0).positive?
+          refuse(NO_CODING)
+        end
+
+        # By name in lower case, without parameters. What cannot be understood is left out.
+        #
+        # @return [Hash{String => Float}]
+        def wishes_of(field)
+          wishes = {}
+          field.to_s.byteslice(0, MAX_BYTES).b.split(",", MAX_ELEMENTS + 1).first(MAX_ELEMENTS).each do |element|
+            name, *parameters = element.split(";").map(&:strip)
+            next if name.nil? || name.empty?
+            quality = parameters.find { |parameter| parameter.match?(/\Aq\s*=/i) }&.sub(/\Aq\s*=\s*/i, "") || "1"
+            next unless QUALITY.match?(quality)
+            name = name.downcase
+            wishes[name] = [wishes[name] || 0.0, quality.to_f].max
+          end
+          wishes
+        end
+
+        def refuse(detail)
+          raise Problem.new(406, detail, headers: VARY)
+        end
+      end
+
+      private_constant :Choice
+    end
+  end
+end
