@@ -8,7 +8,6 @@ require "timeout"
 
 # Streams that are not Server-Sent Events as they are: RFC 9110, sections 12.5.1 (Accept), 12.5.3 (Accept-Encoding) and 12.5.5 (Vary).
 class Protocol::FormsTest < Protocol::Test
-
   PACK = "application/vnd.msgpack"
   EVENTS = "text/event-stream"
 
