@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "zlib"
+
 # Reads a `text/event-stream` from a connection, as the HTML standard's section "Interpreting an event stream" has it, and
 # independently of the library's own reader. Every wait has a deadline.
 class EventStream
@@ -9,7 +11,7 @@ class EventStream
 
   # @return [HttpClient::Response] status and headers
   attr_reader :response
-  # @return [String] every byte of the body so far
+  # @return [String] every byte of the body so far, without its coding
   attr_reader :bytes
   # @return [Array<String>] comments so far
   attr_reader :comments
@@ -22,6 +24,7 @@ class EventStream
   def initialize(connection, response)
     @connection = connection
     @response = response
+    @inflate = Zlib::Inflate.new(Zlib::MAX_WBITS + 16) if response["content-encoding"] == "gzip"
     @bytes = +"".b
     @buffer = +"".b
     @comments = []
@@ -96,6 +99,7 @@ class EventStream
 
   def advance(deadline)
     chunk = @connection.body_part(deadline) or return @ended = true
+    chunk = @inflate.inflate(chunk) if @inflate
     @bytes << chunk
     @buffer << chunk
     while (line = next_line)
