@@ -72,6 +72,44 @@ class HTTPClientTest < Minitest::Test
     end
   end
 
+  test "name and password in a URL are told to its origin, at each request that has them, and to nobody else" do
+    other = nil
+    moved = Misbehaving::AsTold.new do |request, _|
+      {"/away" => other&.url("/there"), "/along" => "/here"}[request.path]&.then { |to| "HTTP/1.1 302 Found\r\nLocation: #{to}\r\nContent-Length: 0\r\n\r\n" }
+    end
+    Misbehaving.run(:well_behaved) do |there|
+      other = there
+      Misbehaving.run(moved) do |server|
+        client = self.client
+        named = ->(path) { server.url(path).sub("//", "//b%6Fb:p%3Aw+%C3%A9@") }
+        said = ["Basic #{["bob:p:w+\u00E9"].pack("m0")}".b]
+        {"/a" => said, "/along" => said * 2, "/away" => said}.each do |path, expected|
+          before = server.log.size
+          client.get(named.call(path))
+          assert_equal expected, server.log.drop(before).map { |entry| entry[3]["authorization"] }, path
+        end
+        client.get(server.url("/b"))
+        client.get(named.call("/c"), headers: {"Authorization" => "Bearer mine"})
+        client(headers: {"Authorization" => "Bearer ours"}).get(named.call("/d"))
+        assert_equal [nil, "Bearer mine", "Bearer ours"], server.log.last(3).map { |entry| entry[3]["authorization"] }
+        assert_equal [nil], there.log.map { |entry| entry[3]["authorization"] }
+      end
+    end
+  end
+
+  test "name and password in a URL are shown nowhere" do
+    port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
+    url = "http://bob:s3cret@127.0.0.1:#{port}/a"
+    client = self.client
+    fetch = client.fetch(url)
+    error = assert_raises(Hikyaku::HTTP::ConnectFailed) { fetch.value }
+    bad = assert_raises(Hikyaku::HTTP::InvalidURL) { client.get(url.sub("s3cret", "s3cret%")) }
+    assert_match(/percent-encoded/, bad.message)
+    [client.inspect, fetch.inspect, fetch.url, fetch.outcome.inspect, error.message, error.url, bad.message, client.explain(url), *client.explanations].each do |text|
+      refute_match(/bob|s3cret|#{["bob:s3cret"].pack("m0")}/, text)
+    end
+  end
+
   test "a POST has a connection to itself, and is sent once" do
     serve do |server, client|
       assert_equal "POST /a\n", client.post(server.url("/a"), body: "x" * 100_000).body

@@ -116,7 +116,9 @@ class HTTPProxyTest < Minitest::Test
     with(:bad_chunk) do |server, proxy|
       browser = connect(proxy)
       browser.write("GET #{server.url("/a")} HTTP/1.1\r\nHost: a\r\n\r\n")
-      refute_includes browser.read, "0\r\n\r\n" # it is broken off, not ended
+      said = browser.read
+      refute_includes said, "0\r\n\r\n" # it is broken off, not ended
+      assert_equal 1, said.scan("HTTP/1.1 ").size
     end
   end
 
@@ -144,8 +146,42 @@ class HTTPProxyTest < Minitest::Test
       assert_match(/default-src 'none'/, headers["content-security-policy"])
       assert_equal 403, ask(browser, post("token=wrong")).first
       assert_equal 303, ask(browser, post("token=#{body[/name="token" value="([^"]+)"/, 1]}")).first
-      refute_predicate proxy, :ahead?
+      refute_predicate proxy.account, :ahead?
       assert_equal 421, ask(connect(proxy), "GET / HTTP/1.1\r\nHost: evil.example:#{proxy.port}\r\n\r\n").first
+    end
+  end
+
+  test "beyond so many connections one is closed, and taken again when another has ended" do
+    with(:well_behaved, max_connections: 2) do |server, proxy|
+      first, = Array.new(2) { connect(proxy).tap { |browser| assert_equal 200, ask(browser, "GET #{server.url("/a")} HTTP/1.1\r\nHost: a\r\n\r\n").first } }
+      third = connect(proxy)
+      assert third.wait_readable(5)
+      assert_nil third.read(1)
+      first.close
+      served = false
+      wait_until do
+        served ||= get(proxy, server, "/a").first == 200
+      rescue EOFError, SystemCallError
+        false
+      end
+    end
+  end
+
+  test "without descriptors left it waits, and goes on when there are some" do
+    with(:well_behaved) do |server, proxy|
+      listener = proxy.instance_variable_get(:@server)
+      tries, short = 0, true
+      listener.define_singleton_method(:accept_nonblock) do |**options|
+        tries += 1
+        raise Errno::EMFILE if short
+        singleton_class.remove_method(:accept_nonblock)
+        accept_nonblock(**options)
+      end
+      browser = connect(proxy)
+      sleep 0.3
+      assert_operator tries, :<=, 20
+      short = false
+      assert_equal 200, ask(browser, "GET #{server.url("/a")} HTTP/1.1\r\nHost: a\r\n\r\n").first
     end
   end
 

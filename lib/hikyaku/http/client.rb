@@ -2,6 +2,7 @@
 
 require_relative "cache"
 require_relative "client/batch"
+require_relative "client/credentials"
 require_relative "client/driver"
 require_relative "client/memory"
 require_relative "client/request_manager"
@@ -44,7 +45,7 @@ module Hikyaku
       # @param decode [Boolean] whether gzip, and br and zstd where the gems brotli and zstd-ruby are there, are offered and undone
       # @param headers [Hash] of every request
       # @param cookies [#parse, #cookies, nil] an HTTP::CookieJar of the gem http-cookie
-      # @param proxy [Symbol, String, nil] :environment, "http://HOST:PORT", or nil for none
+      # @param proxy [Symbol, String, nil] :environment (http_proxy, https_proxy, all_proxy and no_proxy, see {Environment}), "http://HOST:PORT", or nil for none
       # @param ca_file [String, nil] certificates to trust in place of the system's
       # @param verify [Boolean] false is for tests
       # @param destinations [#call, nil] takes host, port and addresses before a connection is made, gives those that may be used, or raises
@@ -113,12 +114,14 @@ module Hikyaku
 
       # Begins a request, and does not wait.
       #
-      # @param url [String, URI, Address]
+      # @param url [String, URI, Address] name and password in it, as in http://NAME:PASSWORD@HOST/, are told to this origin alone (Basic, RFC 7617), unless
+      #   the headers have Authorization
       # @param timeout [Numeric, nil] seconds for all of it, in place of the client's total; nil: as long as it takes
       # @param request [Hash] what else is said of it
       # @option request [String, Symbol] :method GET
       # @option request [Hash] :headers
-      # @option request [String, #read, nil] :body something that is read is sent in chunks, and once only
+      # @option request [String, #read, nil] :body something that is read is sent in chunks, and once only. A pipe or a socket (read_nonblock, to_io) is
+      #   waited for, beside all else, for as long as its timeout allows; of anything else `read` is called, and all that is under way waits for it
       # @option request [Numeric, nil] :priority what is lower is asked for earlier; nil: by the kind of the resource
       # @option request [Boolean] :alone whether it wants a connection to itself, as an answer that is long in coming does
       # @return [Fetch]
@@ -202,7 +205,14 @@ module Hikyaku
       end
 
       def build(url, method: "GET", headers: NONE, **more)
-        Request.new(method, url, headers: @settings.headers.empty? ? headers : merged(headers), **more)
+        request = Request.new(method, url, headers: @settings.headers.empty? ? headers : merged(headers), **more)
+        request.address.user_information ? identified(request) : request
+      end
+
+      # By name and password that stand in the URL, unless the caller says something else.
+      def identified(request)
+        return request if request["authorization"]
+        request.redirected(request.address, headers: [*request.headers, ["authorization", Credentials.basic(request.address)]])
       end
 
       # What is said of a request stands in place of what is said of every one.

@@ -1,16 +1,14 @@
 # frozen_string_literal: true
 
-require "securerandom"
 require "socket"
 require_relative "client"
-require_relative "proxy/clients"
+require_relative "proxy/account"
 require_relative "proxy/conversation"
 require_relative "proxy/destination"
 require_relative "proxy/fields"
 require_relative "proxy/guard"
-require_relative "proxy/prefetcher"
 require_relative "proxy/pseudonym"
-require_relative "proxy/visits"
+require_relative "proxy/strangers"
 
 module Hikyaku
   module HTTP
@@ -25,30 +23,34 @@ module Hikyaku
     class Proxy
       LOOPBACK = /\A(?:127(?:\.\d{1,3}){3}|::1|localhost)\z/
       MOST_CONNECTIONS = 256
+      MOST_STRANGERS = 32
       # What is fetched ahead is kept whole; what is larger is not.
       MOST_AHEAD_BYTES = 1_048_576
+      # Of a server, seconds: before its answer, and in the middle of one.
+      PATIENCE = 300
+      LONGEST_PAUSE = 60
+      # Until there may be descriptors again, seconds.
+      RESPITE = 0.25
+      SHORT = [Errno::EMFILE, Errno::ENFILE, Errno::ENOBUFS, Errno::ENOMEM].freeze
       PAGE_FIELDS = [["content-type", "text/html; charset=utf-8"], ["cache-control", "no-store"], ["content-security-policy", Report::POLICY],
         ["x-content-type-options", "nosniff"], ["referrer-policy", "no-referrer"]].freeze
-      private_constant :LOOPBACK, :MOST_CONNECTIONS, :MOST_AHEAD_BYTES, :PAGE_FIELDS
+      private_constant :LOOPBACK, :MOST_CONNECTIONS, :MOST_STRANGERS, :MOST_AHEAD_BYTES, :PATIENCE, :LONGEST_PAUSE, :RESPITE, :SHORT, :PAGE_FIELDS
 
       # @return [Guard, nil]
       # @api private
       attr_reader :guard
-      # @return [Prefetcher]
-      # @api private
-      attr_reader :prefetcher
       # @return [Fields]
       # @api private
       attr_reader :fields
-      # @return [Visits]
-      # @api private
-      attr_reader :visits
       # @return [Destination]
       # @api private
       attr_reader :destination
       # @return [Pseudonym, nil]
       # @api private
       attr_reader :pseudonym
+      # @return [Numeric]
+      # @api private
+      attr_reader :patience
       # @return [String]
       attr_reader :host
       # @return [Integer] where it listens
@@ -58,14 +60,17 @@ module Hikyaku
       # @param port [Integer] 0 for any that is free
       # @param users [Hash{String => String}] passwords by name; without any it listens on the loopback alone
       # @param allow [Array<String>] what may be reached beside the network at large: see {Destination}
-      # @param ahead [Boolean] whether it pipelines and fetches ahead to begin with; its page can change that
+      # @param ahead [Boolean] whether it pipelines and fetches ahead to begin with; its page can change that, for each user
       # @param all_fields [Boolean] whether every header field of the browser goes on with every request: see {Fields}
       # @param via [Boolean] whether it says in each message that it is there, as RFC 9110, section 7.6.3, asks of every proxy; without that it
       #   does not know requests that come back to it
       # @param memory [String, nil] see {Client#initialize}
+      # @param patience [Numeric] seconds that a server may take to answer; streams of events may be silent for any time
+      # @param max_connections [Integer] of browsers
       # @param report [#call, nil] takes a sentence about what went wrong inside
       # @raise [ConfigError, SystemCallError]
-      def initialize(host: "127.0.0.1", port: 0, users: {}, allow: [], ahead: true, all_fields: false, via: true, memory: Client::Memory.default_path, report: nil)
+      def initialize(host: "127.0.0.1", port: 0, users: {}, allow: [], ahead: true, all_fields: false, via: true, memory: Client::Memory.default_path,
+        patience: PATIENCE, max_connections: MOST_CONNECTIONS, report: nil)
         unless LOOPBACK.match?(host) || users.any?
           raise ConfigError, "the proxy would listen on #{host}, where others can reach it: say who may use it, or listen on 127.0.0.1"
         end
@@ -75,14 +80,15 @@ module Hikyaku
         @destination = Destination.new(allow: allow, own: [[@host, @port]])
         @memory = Client::Memory.new(memory)
         @fields = Fields.new(@memory, all: all_fields)
-        @prefetcher = Prefetcher.new(@fields)
         @pseudonym = via ? Pseudonym.new : nil
-        @visits = Visits.new
-        @pools = {true => pool(pipelining: true), false => pool(pipelining: false, cache: false)}
+        @patience = patience
+        @max_connections = max_connections
         @ahead = ahead
-        @token = SecureRandom.urlsafe_base64(16)
+        @accounts = {}
+        @lock = Mutex.new
+        @strangers = Strangers.new(most: MOST_STRANGERS)
         @report = report
-        @threads = ThreadGroup.new
+        @talking, @known = {}.compare_by_identity, {}.compare_by_identity
         @stopping, @stopper = IO.pipe
       end
 
@@ -96,9 +102,8 @@ module Hikyaku
         end
       ensure
         [@server, @stopping, @stopper].each(&:close)
-        @threads.list.each(&:kill)
-        @prefetcher.close
-        @pools.each_value(&:close)
+        @lock.synchronize { @talking.values }.each(&:kill)
+        @lock.synchronize { @accounts.values }.each(&:close)
         @memory.save
       end
 
@@ -114,13 +119,14 @@ module Hikyaku
       # @return [String]
       def url = "http://#{authority}"
 
-      # @return [Boolean] whether it pipelines and fetches ahead
+      # What a user has.
+      #
+      # @param user [String, nil] one that {Guard} knows; nil where nobody has to say who they are
+      # @return [Account]
       # @api private
-      def ahead? = @ahead
-
-      # @return [Clients]
-      # @api private
-      def clients = @pools.fetch(@ahead)
+      def account(user = nil)
+        @lock.synchronize { @accounts[user] ||= Account.new(user, memory: @memory, fields: @fields, ahead: @ahead, **options) }
+      end
 
       # @return [#call] see {Client#initialize}
       # @api private
@@ -130,13 +136,14 @@ module Hikyaku
       #
       # @param request [Parser::Request]
       # @param body [String]
+      # @param account [Account] of who asks
       # @return [Array(Reply, String)]
       # @api private
-      def page(request, body)
+      def page(request, body, account)
         return Reply.plain(421, "this is a proxy: set it as one, and ask for http://#{Report::HOST}/", request) unless ours?(request)
-        return switched(request, body) if request.method == "POST" && request.path == "/switch"
+        return switched(request, body, account) if request.method == "POST" && request.path == "/switch"
         return Reply.plain(404, "there is nothing here but http://#{Report::HOST}/", request) unless %w[GET HEAD].include?(request.method) && ["/", ""].include?(request.path)
-        html = Report.new(@visits, explanations: clients.explanations, ahead: @ahead, token: @token).to_s.b
+        html = account.report
         [Reply.new(200, PAGE_FIELDS, request, length: html.bytesize), (request.method == "HEAD") ? "" : html]
       end
 
@@ -147,8 +154,9 @@ module Hikyaku
 
       def authority = "#{@host.include?(":") ? "[#{@host}]" : @host}:#{@port}"
 
-      def pool(**options)
-        Clients.new(@memory, attended: true, max_redirects: 0, decode: false, user_agent: nil, proxy: nil, max_body_bytes: MOST_AHEAD_BYTES, destinations: destinations, **options)
+      def options
+        {attended: true, max_redirects: 0, decode: false, user_agent: nil, proxy: nil, max_body_bytes: MOST_AHEAD_BYTES, destinations: destinations,
+         timeouts: {first_byte: @patience, read: [@patience, LONGEST_PAUSE].min}}
       end
 
       # A page of somebody else's, whose name leads here, is not shown it.
@@ -157,34 +165,53 @@ module Hikyaku
         name.casecmp?(Report::HOST) || name == authority || name == "localhost:#{@port}"
       end
 
-      def switched(request, body)
+      def switched(request, body, account)
         token = body[/(?:\A|&)token=([\w-]+)/, 1].to_s
-        return Reply.plain(403, "this form is not of the proxy's page: load the page again", request) unless OpenSSL.secure_compare(token, @token)
-        @prefetcher.close
-        @ahead = !@ahead
+        return Reply.plain(403, "this form is not of the proxy's page: load the page again", request) unless account.switch(token)
         [Reply.new(303, [["location", "/"]], request, length: 0), ""]
       end
 
+      # When there are no descriptors left the connection goes on to wait, and would be looked at without end.
       def accept
         IO.select([@server, @stopping])
         socket = @server.accept_nonblock(exception: false)
         return if socket == :wait_readable
-        return socket if @threads.list.size < MOST_CONNECTIONS
+        return socket if place?
         socket.close
         nil
-      rescue SystemCallError # of a client that has gone, or when there are no descriptors left
+      rescue *SHORT
+        @stopping.wait_readable(RESPITE)
         nil
+      rescue SystemCallError # of a client that has gone
+        nil
+      end
+
+      # Strangers have places of their own, and those of them that have to go are a moment in going.
+      def place? = @lock.synchronize { @talking.size } < @max_connections + (@guard ? 2 * MOST_STRANGERS : 0)
+
+      # @return [Boolean] whether there is a place for one more who is known
+      def introduce(socket)
+        @strangers.go(socket)
+        return true unless @guard
+        @lock.synchronize { @known.size < @max_connections && @known[socket] = true }
       end
 
       def serve(socket)
         socket.setsockopt(:TCP, :NODELAY, 1)
-        @threads.add(Thread.new { converse(socket) })
+        @strangers.come(socket) if @guard
+        @lock.synchronize { @talking[socket] = Thread.new { converse(socket) } }
+      rescue SystemCallError # it has gone
+        @strangers.go(socket)
+        socket.close
       end
 
       def converse(socket)
-        Conversation.new(socket, self).run
+        Conversation.new(socket, self) { introduce(socket) }.run
       rescue => error
         @report&.call("#{error.class}: #{error.message}")
+      ensure
+        @strangers.go(socket)
+        @lock.synchronize { [@talking, @known].each { |sockets| sockets.delete(socket) } }
       end
     end
   end

@@ -1,8 +1,11 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "set"
+require "timeout"
 require "hikyaku/http/client"
 require "support/misbehaving"
+require "support/small_scheduler"
 
 # A program that was busy with something else finds what has come meanwhile, however late it is.
 class HTTPClientDriverTest < Minitest::Test
@@ -68,6 +71,47 @@ class HTTPClientDriverTest < Minitest::Test
         assert_equal 1, server.connections, what
       end
       teardown
+    end
+  end
+
+  test "under a fiber scheduler a fiber that waits for an answer keeps no other from going on" do
+    gate = Queue.new
+    way = Misbehaving::AsTold.new do |_, _|
+      Timeout.timeout(5) { gate.pop } && nil
+    rescue Timeout::Error
+      "HTTP/1.1 503 Nobody came\r\nContent-Length: 0\r\n\r\n"
+    end
+    Misbehaving.run(way) do |server|
+      client = Client.new(memory: nil, cache: false, proxy: nil)
+      statuses = []
+      SmallScheduler.run do
+        2.times { |i| Fiber.schedule { statuses << client.get(server.url("/#{i}")).status } }
+        Fiber.schedule { client.open(server.url("/stream")) { |stream| statuses << [stream.status, stream.read.bytesize] } }
+        Fiber.schedule { 3.times { gate << true } }
+      end
+      assert_equal [200, 200, [200, Misbehaving.body_of("/stream").bytesize]].to_set, statuses.to_set
+    end
+  end
+
+  test "what is idle for too long is closed, whoever is asked next, and not looked for at every turn" do
+    Misbehaving.run(:well_behaved) do |server|
+      Misbehaving.run(:well_behaved) do |other|
+        fetch(server.url("/a")).value
+        idle = @manager.servers.to_a.first
+        looked = 0
+        idle.define_singleton_method(:clear) { |now| super(now).tap { looked += 1 } }
+        [0, 28, 29].each_with_index do |later, before|
+          @skew = later
+          5.times { |i| fetch(other.url("/#{later}-#{i}")).value }
+          assert_equal 1, idle.connections.size, later.to_s
+          assert_operator looked, :>=, before
+        end
+        assert_operator looked, :<, 15
+        @skew = 35
+        fetch(other.url("/last")).value
+        assert_empty idle.connections
+        assert_equal 1, other.connections
+      end
     end
   end
 

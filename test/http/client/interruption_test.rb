@@ -31,6 +31,8 @@ class HTTPClientInterruptionTest < Minitest::Test
   end
   private_constant :Stop, :Jar
 
+  def setup = @held = Queue.new
+
   # The jar is asked in the midst of what is done with an answer: whoever drives does it, here for somebody else.
   test "a thread that is interrupted while it takes another's answer goes through with it first" do
     %i[raise kill].each do |how|
@@ -61,7 +63,47 @@ class HTTPClientInterruptionTest < Minitest::Test
     client.close
   end
 
+  # Asleep for bytes, or for who drives; or awake, and without the lock yet.
+  test "whoever is interrupted where it waits, the others are answered, and so is who comes next" do
+    [true, false].product([true, false], %i[raise kill]).each do |drives, at_lock, how|
+      client = Hikyaku::HTTP::Client.new(memory: nil, cache: false, proxy: nil)
+      serving do |url|
+        threads = waiting(client, *(drives ? ["#{url}/never", "#{url}/held"] : ["#{url}/held", "#{url}/never"]))
+        interrupted, other = drives ? threads : threads.reverse
+        interrupt = -> { (how == :kill) ? interrupted.kill : interrupted.raise(Stop) }
+        at_lock ? holding(client, interrupted, drives, &interrupt) : interrupt.call
+        (how == :kill) ? assert(interrupted.join(5)) : assert_raises(Stop) { interrupted.join(5) }
+        @held << true
+        assert_equal "/held", Timeout.timeout(5) { other.value }, [drives, at_lock, how].inspect
+        assert_equal "/wanted", Timeout.timeout(5) { client.get("#{url}/wanted").body }
+      end
+    ensure
+      client.close
+    end
+  end
+
   private
+
+  # The first drives, the second waits for it.
+  def waiting(client, *urls)
+    driver = client.instance_variable_get(:@driver)
+    urls.each_with_index.map do |url, index|
+      thread = Thread.new { client.get(url).body }
+      thread.report_on_exception = false
+      Thread.pass until driver.instance_variable_get(:@waiting).size == index + 1 && driver.instance_variable_get(:@asleep) && thread.stop?
+      thread
+    end
+  end
+
+  # The thread is woken while another has the lock.
+  def holding(client, thread, drives)
+    driver = client.instance_variable_get(:@driver)
+    driver.synchronize do
+      drives ? driver.wake : driver.instance_variable_get(:@waiting).last.news.broadcast
+      Thread.pass until !drives || thread.backtrace.first.end_with?("`lock'")
+      yield
+    end
+  end
 
   def serving
     server = TCPServer.new("127.0.0.1", 0)
@@ -78,6 +120,7 @@ class HTTPClientInterruptionTest < Minitest::Test
         path = line.split[1]
         nil until socket.gets == "\r\n"
         next if path.start_with?("/never")
+        @held.pop if path.start_with?("/held")
         socket.write("HTTP/1.1 200 OK\r\nSet-Cookie: a=b\r\nContent-Length: #{path.bytesize}\r\n\r\n#{path}")
       end
     rescue SystemCallError

@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "hikyaku/http/client"
+require "minitest/mock"
 require "openssl"
 require "socket"
 require "support/self_signed"
@@ -34,6 +35,53 @@ class HTTPClientOpeningTest < Minitest::Test
       serving.value
     ensure
       opening&.close
+    end
+  end
+
+  test "where nothing is verified, a certificate may be of another name" do
+    TCPServer.open("127.0.0.1", 0) do |server|
+      serving = Thread.new { secured(server.accept).accept }
+      opening = opening("https://127.0.0.1:#{server.addr[1]}/")
+      until (io = opening.step(0.0))
+        assert IO.select(opening.reading, opening.writing, nil, 10)
+      end
+      assert_instance_of OpenSSL::SSL::SSLSocket, io
+      serving.value
+    ensure
+      opening&.close
+    end
+  end
+
+  test "localhost, and what is below it, is the loopback: nobody is asked for it" do
+    TCPServer.open("127.0.0.1", 0) do |server|
+      %w[localhost a.localhost localhost.].each do |name|
+        dialer = dialer(name, server.addr[1])
+        Addrinfo.stub(:getaddrinfo, ->(*) { raise SocketError, "somebody was asked" }) do
+          IO.select(nil, dialer.waiting, nil, 0.01) until dialer.step(0.0)
+        end
+        assert_equal "127.0.0.1", dialer.socket.remote_address.ip_address
+        dialer.socket.close
+      end
+    end
+  end
+
+  test "a proxy that says more than that the tunnel stands is not believed" do
+    {"" => nil, "SSH-2.0" => /said something before anybody asked/}.each do |more, message|
+      TCPServer.open("127.0.0.1", 0) do |proxy|
+        serving = Thread.new { proxy.accept.tap { |socket| socket.readpartial(4_096) && socket.write("HTTP/1.1 200 OK\r\n\r\n#{more}") } }
+        opening = opening("https://a.example/", proxy: "http://127.0.0.1:#{proxy.addr[1]}")
+        go_on = lambda do
+          loop do
+            opening.step(0.0)
+            break if opening.instance_variable_get(:@phase) == :handshake
+            IO.select(opening.reading, opening.writing, nil, 10)
+          end
+        end
+        message ? assert_match(message, assert_raises(HTTP::ConnectFailed, &go_on).message) : go_on.call
+        serving.value.close
+      ensure
+        opening&.close
+      end
     end
   end
 

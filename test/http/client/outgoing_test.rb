@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "stringio"
+require "timeout"
 require "hikyaku/http/client/outgoing"
 
 class HTTPClientOutgoingTest < Minitest::Test
@@ -122,7 +124,55 @@ class HTTPClientOutgoingTest < Minitest::Test
     refute_predicate @outgoing, :reading?
   end
 
+  test "a body from a pipe is read as far as it has come, and waited for" do
+    piped do |reader, writer|
+      @outgoing.add(["head"])
+      @outgoing.read_from(reader, "http://a.example/")
+      narrow = Narrow.new(100_000)
+      assert_nil @outgoing.awaited
+      assert @outgoing.write(narrow)
+      assert_equal ["head", true, true, reader], [narrow.taken, @outgoing.empty?, @outgoing.reading?, @outgoing.awaited]
+      refute @outgoing.write(narrow)
+      writer << "abc"
+      assert @outgoing.write(narrow)
+      assert_equal ["head3\r\nabc\r\n", reader], [narrow.taken, @outgoing.awaited]
+      writer << "de"
+      writer.close
+      @outgoing.write(narrow)
+      assert_equal ["head3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n", nil, false], [narrow.taken, @outgoing.awaited, @outgoing.reading?]
+    end
+  end
+
+  test "a pipe that is closed by who gave it is told as its failure, and is waited for no more" do
+    piped do |reader, _writer|
+      @outgoing.read_from(reader, "http://a.example/")
+      narrow = Narrow.new(100)
+      @outgoing.write(narrow)
+      reader.close
+      assert_match(/closed stream/, assert_raises(Hikyaku::HTTP::BodyFailed) { @outgoing.write(narrow) }.message)
+      assert_equal [nil, false], [@outgoing.awaited, @outgoing.reading?]
+    end
+  end
+
+  test "files, and what cannot be waited for, are read" do
+    odd = Class.new(StringIO) { def to_io = raise("no") }
+    [File.open(__FILE__), StringIO.new(File.binread(__FILE__)), odd.new(File.binread(__FILE__)), Struct.new(:all) { def read(_) = all.shift }.new([File.binread(__FILE__)])].each do |body|
+      setup
+      body.define_singleton_method(:read_nonblock) { |*| raise "it was to be read" }
+      @outgoing.read_from(body, "http://a.example/")
+      narrow = Narrow.new(1_000_000)
+      @outgoing.write(narrow)
+      assert_nil @outgoing.awaited
+      assert_equal File.binread(__FILE__), narrow.taken[/\A\h+\r\n(.*)\r\n0\r\n\r\n\z/mn, 1]
+    ensure
+      body.close if body.is_a?(File)
+    end
+  end
+
   private
+
+  # Where it is not read as it should be, nothing would ever come.
+  def piped(&block) = Timeout.timeout(20) { IO.pipe(&block) }
 
   def requests_of(*sizes) = sizes.each_with_index.map { |size, index| ((97 + index % 26).chr * size).b }
 end

@@ -37,14 +37,18 @@ class HTTPClientRequestManagerTest < Minitest::Test
     assert_raises(HTTP::InvalidURL) { client(proxy: "http://a:%zz@127.0.0.1:1").get("http://a.example/") }.then { |error| refute_includes error.message, "%zz" }
   end
 
-  test "a name that no variable of a proxy can be meant for is refused, and nothing else with it" do
-    serve(->(request) { redirect("http://a{b}.example/") if request.path == "/away" }, proxy: :environment) do |server, client|
-      2.times { assert_raises(HTTP::InvalidURL) { client.get("http://a{b}.example/", timeout: 5) } }
+  test "where a variable names no proxy, what would go by it is refused, and nothing else with it" do
+    before = ENV.to_h
+    ENV.update("http_proxy" => "socks5://127.0.0.1:1", "no_proxy" => "127.0.0.1")
+    serve(->(request) { redirect("http://a.example/") if request.path == "/away" }, proxy: :environment) do |server, client|
+      2.times { assert_raises(HTTP::InvalidURL) { client.get("http://a.example/", timeout: 5) } }
       away, other = client.get(server.url("/away"), server.url("/other"), timeout: 10)
       assert_kind_of HTTP::RequestFailed, away.error
       assert_equal Misbehaving.body_of("/other"), other.body
       assert_kind_of HTTP::RequestFailed, client.fetch(server.url("/away"), timeout: 10).outcome.error
     end
+  ensure
+    ENV.replace(before)
   end
 
   test "a jar that raises fails the request that it is asked about, without telling a cookie" do

@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "hikyaku/http/client"
+require "minitest/mock"
 require "support/misbehaving"
 
 class HTTPClientServerManagerTest < Minitest::Test
@@ -204,6 +205,72 @@ class HTTPClientServerManagerTest < Minitest::Test
       assert_equal [1, 2, 2], counts
       assert_nil manager.verdict.most_per_connection
       manager.close
+    end
+  end
+
+  test "when a long answer comes, what was asked behind it is asked elsewhere, and not waited for" do
+    gate = Queue.new
+    way = Misbehaving::AsTold.new do |request, connection|
+      next unless request.path == "/large"
+      connection.write("HTTP/1.1 200 OK\r\nContent-Length: 300000\r\n\r\nx")
+      gate.pop
+      "x" * 299_999
+    end
+    Misbehaving.run(way) do |server|
+      manager = manager_of(server, max_connections: 2, memory: remembering(server, {}))
+      answers(manager, [exchange(server, "GET", "/first")])
+      large, *others = %w[/large /a /b /c].map { |path| exchange(server, "GET", path) }
+      answers(manager, [large, *others]) { others.all? { |one| one.listener.done? } }
+      assert_equal [200] * 3, others.map { |one| one.listener.done? && one.listener.status }
+      refute_predicate large.listener, :done?
+      gate << true
+      assert_equal [200], answers(manager, [large], enqueue: false)
+      manager.close
+    ensure
+      gate << true
+    end
+  end
+
+  test "connections that are opened after one that broke off are asked one thing at first" do
+    more = Queue.new
+    way = Misbehaving::AsTold.new do |_, connection|
+      next if connection.number == 1 && connection.count == 1
+      next connection.reset && :nothing if connection.number == 1
+      more << connection.more?(0.1) if connection.count == 1
+      nil
+    end
+    Misbehaving.run(way) do |server|
+      manager = manager_of(server, max_connections: 2, memory: remembering(server, "verdict" => PIPED.merge("score" => 20.0)))
+      answers(manager, [exchange(server, "GET", "/first")])
+      assert_equal [200] * 8, answers(manager, Array.new(8) { |i| exchange(server, "GET", "/#{i}") })
+      assert_equal [false], Array.new(more.size) { more.pop }.uniq
+      manager.close
+    end
+  end
+
+  test "what is alone is asked at once where a connection stands idle: no places are weighed" do
+    Misbehaving.run(:well_behaved) do |server|
+      manager = manager_of(server)
+      answers(manager, [exchange(server, "GET", "/first")])
+      weighed = Class.new(StandardError)
+      Client::Placement.stub(:new, ->(*) { raise weighed }) do
+        assert_equal [200], answers(manager, [exchange(server, "GET", "/second")])
+        assert_raises(weighed) { answers(manager, [exchange(server, "POST", "/posted")]) }
+      end
+      manager.close
+    end
+  end
+
+  test "idle is a connection on which nothing is under way, that may be asked more, and is not out to find out" do
+    Misbehaving.run(:well_behaved) do |server|
+      manager = manager_of(server)
+      3.times { manager.verdict.closed_after(2, told: false) }
+      pool = manager.instance_variable_get(:@pool)
+      stub = Struct.new(:idle?, :usable?, :probing, :asked)
+      {[true, true, false, 1] => true, [false, true, false, 1] => false, [true, false, false, 1] => false, [true, true, true, 1] => false, [true, true, false, 2] => false}.each do |state, idle|
+        pool.connections.replace([stub.new(*state)])
+        assert_equal idle, !pool.idle.nil?, state.inspect
+      end
     end
   end
 

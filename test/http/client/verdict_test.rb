@@ -40,6 +40,20 @@ class HTTPClientVerdictTest < Minitest::Test
     end
   end
 
+  test "what does not speak for it is said, until an answer does" do
+    {{"Connection" => "close"} => [200, /is not pipelined: it closes the connection after an answer/], {"Content-Length" => nil} => [200, /closes the connection/],
+     {} => [401, /is not pipelined: it wants to know who asks/]}.each do |fields, (status, message)|
+      setup
+      @verdict.met(answer(fields, status: status), NOW)
+      assert_match message, @verdict.explanation(NOW)
+      again = Verdict.new(@verdict.record, now: NOW)
+      assert_match(/not known yet/, again.explanation(NOW))
+      @verdict.met(answer({}), NOW)
+      assert_match(/not pipelined yet/, @verdict.explanation(NOW))
+      refute_includes @verdict.record, "why"
+    end
+  end
+
   SUSPECTS = ["Microsoft-IIS/5.0", "Microsoft-IIS/4.0", "Netscape-Enterprise/3.6 SP3", "Netscape-Enterprise/6.0", "EFAServer/1", "WebLogic 5.1.0", "Winstone Servlet Engine v0.9.10"].freeze
   OTHERS = ["Microsoft-IIS/10.0", "Microsoft-IIS/50", "Netscape-Enterprise/7.0", "nginx/1.22.1", "Apache Microsoft-IIS/5.0", "WebLogic 10", "WebLogic", "microsoft-iis/5.0", "", "\xFF".b].freeze
   private_constant :SUSPECTS, :OTHERS

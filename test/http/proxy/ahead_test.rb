@@ -72,6 +72,76 @@ class HTTPProxyAheadTest < Minitest::Test
     end
   end
 
+  test "what was fetched ahead is answered once, and asked for once, also where no other request follows" do
+    Misbehaving.run(Site.new(PAGE)) do |server|
+      run_proxy do |proxy|
+        get(proxy, server, "/page.html", "Accept: text/html")
+        wait_until { server.log.size == 4 }
+        socket = connect(proxy)
+        socket.write("GET #{server.url("/a.png")} HTTP/1.1\r\nHost: #{host(server)}\r\nAccept: image/png\r\nConnection: close\r\n\r\n")
+        assert_equal 1, socket.read.scan("HTTP/1.1 200").size
+        assert_equal 4, server.log.size
+      end
+    end
+  end
+
+  test "after a cookie was set nothing is fetched, nor behind so many bytes of a page" do
+    assert_fetched([], PAGE, "Set-Cookie: a=b")
+    assert_fetched(%w[/a.css /a.js /a.png], PAGE + " " * 4_300_000 + "<img src=/late.png>")
+  end
+
+  test "when all connections of a browser end, and when it asks for another page, what was not sent yet is not fetched" do
+    targets = Array.new(30) { |i| "/#{i}.png" }
+    page = targets.map { |target| "<img src=#{target}>" }.join
+    held = Queue.new
+    way = Misbehaving::AsTold.new do |request, _|
+      held.pop if request.path.end_with?(".png")
+      next Misbehaving::Answer.to(request) unless request.path == "/page.html"
+      "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: #{page.bytesize}\r\n\r\n#{page}"
+    end
+    [true, false].each do |ends|
+      Misbehaving.run(way) do |server|
+        run_proxy do |proxy|
+          prefetcher = proxy.account.prefetcher
+          browser = connect(proxy)
+          request = "GET #{server.url("/page.html")} HTTP/1.1\r\nHost: a\r\nAccept: text/html\r\n\r\n"
+          ask(browser, request)
+          assert_equal 30, prefetcher.size
+          ends ? browser.close : browser.write(request.sub("page", "other"))
+          wait_until { prefetcher.size < 10 }
+          60.times { held << true }
+        end
+      end
+      held.clear
+    end
+  end
+
+  test "who leaves in the middle of a page wants nothing more of it, though another connection stands" do
+    images = Array.new(30) { |i| "<img src=/#{i}.png>" }.join
+    held = Queue.new
+    way = Misbehaving::WellBehaved.new
+    way.define_singleton_method(:misbehave) do |connection, request|
+      next behave(connection, request) if request.path == "/before"
+      next held.pop if request.path.end_with?(".png")
+      connection.write("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 1000000000\r\n\r\n#{images}")
+      loop do
+        connection.write(" " * 10_000)
+        sleep 0.01
+      end
+    end
+    Misbehaving.run(way) do |server|
+      run_proxy do |proxy|
+        get(proxy, server, "/before")
+        browser = connect(proxy)
+        browser.write("GET #{server.url("/page.html")} HTTP/1.1\r\nHost: a\r\nAccept: text/html\r\n\r\n")
+        wait_until { proxy.account.prefetcher.size == 30 }
+        browser.close
+        wait_until { proxy.account.prefetcher.size < 10 }
+      end
+      30.times { held << true }
+    end
+  end
+
   private
 
   # @param targets [Array<String>] the last of which is asked for last, or else all of one kind

@@ -7,7 +7,7 @@ class HTTPProxyDestinationTest < Minitest::Test
   Destination = Hikyaku::HTTP::Proxy::Destination
 
   REACHED = %w[
-    192.0.2.1 8.8.8.8 10.0.0.1 172.16.0.1 192.168.1.1 100.64.0.1 126.255.255.255 128.0.0.0 169.253.255.255 169.255.0.0 223.255.255.255 100.100.100.199
+    192.0.2.1 8.8.8.8 10.0.0.1 172.16.0.1 192.168.1.1 100.64.0.1 126.255.255.255 128.0.0.0 169.253.255.255 169.255.0.0 223.255.255.255 100.100.100.199 168.63.129.15 192.0.0.191
     2001:db8::1 fc00::1 fd12::1 fec0::1 fe00::1 ::2:0:0 64:ff9b::8.8.8.8 2002:808:808::1 ::ffff:8.8.8.8 ::8.8.8.8 2001:0:1:2:3:4:f7f7:f7f7
   ].freeze
 
@@ -16,7 +16,7 @@ class HTTPProxyDestinationTest < Minitest::Test
     "127.0.0.1" => :loopback, "127.255.255.255" => :loopback, "::1" => :loopback,
     "0.0.0.0" => :unspecified, "0.1.2.3" => :unspecified, "::" => :unspecified,
     "169.254.0.1" => :link_local, "169.254.255.255" => :link_local, "fe80::1" => :link_local, "febf::1" => :link_local, "fe80::1%eth0" => :link_local,
-    "169.254.169.254" => :metadata, "100.100.100.200" => :metadata, "fd00:ec2::254" => :metadata, "fd20:ce::254" => :metadata,
+    "169.254.169.254" => :metadata, "100.100.100.200" => :metadata, "168.63.129.16" => :metadata, "192.0.0.192" => :metadata, "::ffff:168.63.129.16" => :metadata, "fd00:ec2::254" => :metadata, "fd20:ce::254" => :metadata,
     "224.0.0.1" => :multicast, "239.255.255.255" => :multicast, "ff02::1" => :multicast,
     "255.255.255.255" => :broadcast, "240.0.0.1" => :reserved, "255.255.255.254" => :reserved,
     "::ffff:127.0.0.1" => :loopback, "::ffff:7f00:1" => :loopback, "::ffff:169.254.169.254" => :metadata, "::ffff:0.0.0.0" => :unspecified, "::ffff:e000:1" => :multicast,
@@ -55,6 +55,10 @@ class HTTPProxyDestinationTest < Minitest::Test
     ["169.254.0.0/16", "169.254.1.2", 80, "169.254.1.2", true],
     ["169.254.0.0/16", "localhost", 80, "169.254.1.2", false],
     ["169.254.0.0/16", "169.254.169.254", 80, "169.254.169.254", true],
+    ["168.63.129.16", "168.63.129.16", 80, "168.63.129.16", true],
+    ["168.63.129.16", "evil.example", 80, "168.63.129.16", false],
+    ["192.0.0.0/24", "192.0.0.192", 80, "192.0.0.192", true],
+    ["168.63.129.16", "192.0.0.192", 80, "192.0.0.192", false],
     ["metadata.google.internal", "metadata.google.internal", 80, "169.254.169.254", true],
     ["169.254.169.254", "metadata.google.internal", 80, "169.254.169.254", false],
     ["example.com", "example.com", 25, "192.0.2.1", false],

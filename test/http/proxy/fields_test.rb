@@ -29,13 +29,19 @@ class HTTPProxyFieldsTest < Minitest::Test
 
   test "what answers depend on is said from then on, also by who begins later" do
     @fields.for("http://a", :image, SAID)
-    @fields.answered("http://a", :image, 200, "Accept, Accept-Encoding")
+    @fields.answered("http://a", :image, "Accept, Accept-Encoding")
     [@fields, Fields.new(@memory)].each { |fields| assert_equal SAID - [["user-agent", "test"]], fields.for("http://a", :image, SAID) }
-    @fields.answered("http://a", :image, 200, "*")
+    @fields.answered("http://a", :image, "*")
     assert_equal SAID, @fields.for("http://a", :image, SAID)
     @fields.for("http://b", :image, SAID)
     @fields.refused("http://b", :image)
     assert_equal SAID, @fields.for("http://b", :image, SAID)
+  end
+
+  test "of too many names none is left out" do
+    @fields.for("http://a", :image, SAID)
+    @fields.answered("http://a", :image, (1..25).map { |i| "X-#{i}" }.join(","))
+    assert_equal SAID, @fields.for("http://a", :image, SAID)
   end
 
   test "an answer has missed what it names and was left out" do
@@ -54,6 +60,31 @@ class HTTPProxyFieldsTest < Minitest::Test
         assert_equal [%w[/1.png de], ["/2.png", nil], %w[/2.png de], %w[/3.png de]], asked(server)
         assert_equal ["test", nil, nil, nil], server.log.map { |entry| entry.last["user-agent"] }
       end
+    end
+  end
+
+  test "it is learned from answers of every status, and asked again once, whatever comes" do
+    {304 => nil, 302 => "", 404 => "", 200 => "x"}.each do |status, body|
+      count = 0
+      answer = lambda do |bytes|
+        next unless bytes.end_with?("\r\n\r\n")
+        count += 1
+        length = body && "Content-Length: #{body.bytesize}\r\n"
+        "HTTP/1.1 #{status} X\r\nETag: \"a\"\r\nVary: #{(count == 1) ? "Cookie" : "Accept-Language, X-#{count}"}\r\n#{length}\r\n#{body}"
+      end
+      with_origin(answer) do |origin, proxy|
+        extra = (2..4).map { |i| "X-#{i}: y" }
+        assert_equal [status] * 3, %w[/1.png /2.png /3.png].map { |path| get(proxy, origin, path, *FIELDS, *extra, 'If-None-Match: "a"').first }
+        # The third depends on what none before it named.
+        assert_equal [1, 2, (status == 404) ? 1 : 2], %w[/1.png /2.png /3.png].map { |path| origin.received.join.scan("GET #{path} ").size }
+      end
+    end
+  end
+
+  test "a server that names ever other fields is asked for each thing twice at most" do
+    with_origin(->(bytes) { "HTTP/1.1 302 Found\r\nLocation: /\r\nVary: X-#{bytes.scan("GET ").size}\r\nContent-Length: 0\r\n\r\n" if bytes.end_with?("\r\n\r\n") }) do |origin, proxy|
+      5.times { |i| assert_equal 302, get(proxy, origin, "/#{i}.png", "Accept: image/*", *(1..20).map { |n| "X-#{n}: y" }).first }
+      assert_operator origin.received.join.scan("GET ").size, :<=, 9
     end
   end
 

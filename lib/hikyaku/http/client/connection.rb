@@ -128,7 +128,7 @@ module Hikyaku
 
         # @param ios [Hash{IO => Object}]
         # @return [Boolean] whether it can go on
-        def ready?(ios) = ios.key?(@io) || pending?
+        def ready?(ios) = ios.key?(@io) || pending? || (!@outgoing.awaited.nil? && ios.key?(@outgoing.awaited))
 
         # Goes on as far as it can.
         #
@@ -154,6 +154,7 @@ module Hikyaku
         # @return [Array<IO>] that it waits for to become readable
         def reading
           return @opening.reading unless @io
+          return reading_for_body if @outgoing.awaited
           (@paused || @closed) ? NONE : @alone
         end
 
@@ -163,8 +164,8 @@ module Hikyaku
           (@closed || @outgoing.empty?) ? NONE : @alone
         end
 
-        # @return [Boolean] whether there are bytes that no system call tells of: TLS has read them
-        def pending? = !@paused && @io.respond_to?(:pending) && @io.pending.positive?
+        # @return [Boolean] whether there is something that no system call tells of: bytes that TLS has read, a body that somebody has closed
+        def pending? = (!@paused && @io.respond_to?(:pending) && @io.pending.positive?) || (!@outgoing.awaited.nil? && @outgoing.awaited.closed?)
 
         # @return [Float, nil] seconds of the monotonic clock, when something has taken too long
         def deadline
@@ -176,6 +177,7 @@ module Hikyaku
 
         # @return [Boolean] whether it is closed now because of that
         def expire(now)
+          return forsake if @outgoing.awaited && unanswered.all?(&:canceled?)
           limit = deadline
           return false if limit.nil? || now < limit || opening?
           break_off(:timeout, @patience.error(phase_of_waiting))
@@ -215,7 +217,20 @@ module Hikyaku
           break_off(:refused, error)
         end
 
+        def reading_for_body
+          return NONE if @closed
+          [(@io unless @paused), (@outgoing.awaited unless @outgoing.awaited.closed?)].compact
+        end
+
+        # Who gave the body does not want the answer any more, or has it.
+        def forsake
+          break_off(:unwanted, nil)
+          true
+        end
+
+        # While more of a body is waited for it is not the server that does nothing.
         def phase_of_waiting
+          return if @outgoing.awaited
           return :write unless @outgoing.empty?
           return if unanswered.empty?
           @pipeline.begun? ? :read : :first_byte
@@ -232,7 +247,8 @@ module Hikyaku
 
         def write(now)
           return if @refused
-          @written_at = now if @outgoing.write(@io)
+          waited = @outgoing.awaited
+          @written_at = now if @outgoing.write(@io) || (waited && !@outgoing.awaited)
         rescue BodyFailed => error
           break_off(:body, error)
         rescue *CLOSED => error

@@ -17,9 +17,11 @@ module Hikyaku
 
         # So long at most without looking at everything.
         LONGEST = 60.0 # seconds
+        # Not more often is it looked for connections that nobody uses.
+        BETWEEN_CLEARANCES = 1.0 # seconds
         # A thread that is interrupted (Timeout.timeout, Thread#raise, Thread#kill) is so where it waits: not between what it read and what it made of it.
         WHERE_IT_WAITS = {Object => :on_blocking}.freeze
-        private_constant :LONGEST, :WHERE_IT_WAITS, :Everything
+        private_constant :LONGEST, :BETWEEN_CLEARANCES, :WHERE_IT_WAITS, :Everything
 
         # @param attended [Boolean] whether a thread of its own drives when nobody else does
         # @param clock [#call] seconds of the monotonic clock
@@ -33,6 +35,7 @@ module Hikyaku
           @reader, @writer = IO.pipe
           @work = Queue.new if attended
           @attendant = nil
+          @clear_at = -Float::INFINITY
         end
 
         # @return [Float] seconds of the monotonic clock
@@ -140,8 +143,15 @@ module Hikyaku
           @untended = false
           @waiting.each { |fetch| fetch.expire if fetch.deadline && fetch.deadline <= moment }
           @servers.each { |server| server.tend(moment) }
+          clear(moment) if moment >= @clear_at
         ensure
           @driving = false
+        end
+
+        # What is idle for too long, at whatever origin.
+        def clear(moment)
+          @servers.each { |server| server.clear(moment) }
+          @clear_at = moment + BETWEEN_CLEARANCES
         end
 
         def deadline

@@ -55,6 +55,18 @@ module Hikyaku
           @driver.synchronize { give_up(Canceled.new("#{@url} was asked for no longer", url: @url)) }
         end
 
+        # The same, unless the server was asked already: then its answer comes in any case.
+        #
+        # @api private
+        # @return [Boolean] whether it is not wanted any more
+        def withdraw
+          @driver.synchronize do
+            next false if done? || @manager.asked?(self)
+            cancel
+            true
+          end
+        end
+
         # @api private
         # @return [Boolean] whether what waits for it can go on
         def satisfied? = done?

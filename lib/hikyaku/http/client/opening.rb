@@ -91,7 +91,7 @@ module Hikyaku
           when :wait_writable then @wants = :writable
           else
             @wants = nil
-            @io.post_connection_check(@route.origin.hostname)
+            @io.post_connection_check(@route.origin.hostname) if @settings.verify?
             return @phase = :done
           end
           nil

@@ -19,7 +19,7 @@ module Hikyaku
           @segments = []
           @taken = @given = 0
           @attempted = false
-          @source = nil
+          @source = @pipe = @awaited = nil
         end
 
         # @return [Boolean] whether nothing waits, but perhaps more of a body that is not read yet
@@ -30,6 +30,9 @@ module Hikyaku
 
         # @return [Boolean] whether a body is being read
         def reading? = !@source.nil?
+
+        # @return [IO, nil] that has to become readable before there is more of a body
+        attr_reader :awaited
 
         # What is added together is written together.
         #
@@ -66,6 +69,7 @@ module Hikyaku
         def read_from(body, url)
           @source = body
           @url = url
+          @pipe = pipe_of(body)
         end
 
         # Writes as much as is taken.
@@ -106,7 +110,7 @@ module Hikyaku
         # @return [void]
         def clear
           @segments.clear
-          @source = nil
+          @source = @awaited = nil
         end
 
         private
@@ -124,9 +128,10 @@ module Hikyaku
           places
         end
 
+        # @return [String, nil] nil: there is none, or none yet
         def next_of_body
           return unless @source
-          piece = piece_of_body
+          piece = piece_of_body or return
           @given += piece.bytesize
           @segments << piece
           piece
@@ -134,12 +139,23 @@ module Hikyaku
 
         # Whoever drives may be somebody else: what goes wrong in reading is not to reach him as it is.
         def piece_of_body
-          piece = @source.read(BODY_PIECE)
+          piece = @pipe ? @source.read_nonblock(BODY_PIECE, exception: false) : @source.read(BODY_PIECE)
+          @awaited = (@pipe if piece.is_a?(Symbol))
+          return if @awaited
           @source = nil if piece.nil? || piece.empty?
           Wire.chunk(piece.to_s.b)
         rescue => error
-          @source = nil
+          @source = @awaited = nil
           raise BodyFailed.new("the body for #{@url} could not be read: #{error.message} (#{error.class})", url: @url)
+        end
+
+        # What may have nothing to read yet, and can be waited for. A file always can be read; of what is neither, nobody knows.
+        def pipe_of(body)
+          return unless body.respond_to?(:read_nonblock) && body.respond_to?(:to_io)
+          io = body.to_io
+          io if io.is_a?(IO) && !(io.is_a?(File) && io.stat.file?)
+        rescue
+          nil # then reading says why
         end
       end
     end

@@ -84,6 +84,17 @@ module Hikyaku
           end
         end
 
+        # Connections that were idle for longer than they are kept.
+        #
+        # @return [void]
+        def clear(now)
+          @connections.reject! do |connection|
+            expired = connection.idle? && connection.rest(now) > @settings.keep_idle
+            connection.close if expired
+            expired
+          end
+        end
+
         # As many as there is use for. While two are out as a probe, those that pipelines would want: a long way takes as long as its answers.
         #
         # @param waiting [Waiting]

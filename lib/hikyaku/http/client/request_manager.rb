@@ -72,6 +72,10 @@ module Hikyaku
           @driver.nudge
         end
 
+        # @param fetch [Fetch]
+        # @return [Boolean] whether a server was asked for it
+        def asked?(fetch) = !@resources[fetch]&.exchange&.sent_at.nil?
+
         # Ends all that is under way.
         #
         # @return [void]

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-require "uri"
 require_relative "../address"
+require_relative "credentials"
+require_relative "environment"
 
 module Hikyaku
   module HTTP
@@ -13,21 +14,11 @@ module Hikyaku
 
         class << self
           # @param origin [Origin]
-          # @param proxy [Symbol, String, nil] :environment (the variables http_proxy, https_proxy and no_proxy, as curl reads them), a URL, or nil for none
+          # @param proxy [Symbol, String, nil] :environment (see {Environment}), a URL, or nil for none
           # @return [Route]
           # @raise [InvalidURL]
           def to(origin, proxy: ENVIRONMENT)
-            found = (proxy == ENVIRONMENT) ? of_environment(origin) : proxy
-            new(origin, found && Address.parse(found))
-          end
-
-          private
-
-          # What stands in the variables may be secret.
-          def of_environment(origin)
-            URI.parse(origin.to_s).find_proxy&.to_s
-          rescue URI::Error
-            raise InvalidURL, "whether there is a proxy for #{origin} cannot be told from its name and the variables http_proxy, https_proxy and no_proxy: give proxy:"
+            new(origin, (proxy == ENVIRONMENT) ? Environment.proxy(origin) : proxy && Address.parse(proxy))
           end
         end
 
@@ -41,7 +32,7 @@ module Hikyaku
           raise InvalidURL, "the proxy #{proxy.url.inspect} is one of TLS, which is not supported: http://HOST:PORT is" if proxy&.origin&.tls?
           @origin = origin
           @proxy = proxy
-          @credentials = basic(proxy&.user_information)
+          @credentials = proxy && Credentials.basic(proxy)
           freeze
         end
 
@@ -72,17 +63,6 @@ module Hikyaku
         private
 
         def near = @proxy&.origin || @origin
-
-        def basic(user_information)
-          user, password = user_information
-          user && -"Basic #{["#{decoded(user)}:#{decoded(password)}"].pack("m0")}"
-        end
-
-        def decoded(text)
-          URI.decode_uri_component(text)
-        rescue ArgumentError
-          raise InvalidURL, "the user or password in the URL of the proxy #{@proxy.origin} is not percent-encoded as it should be"
-        end
       end
     end
   end

@@ -93,6 +93,11 @@ module Hikyaku
           remember(now) if now - @remembered_at > BETWEEN_NOTES
         end
 
+        # Closes what was idle for too long, though nothing is asked here any more.
+        #
+        # @return [void]
+        def clear(now) = @pool.clear(now)
+
         # @return [Float, nil] when to call {#tend} at the latest
         def deadline
           soonest = @pool.enough_until unless @waiting.empty?

@@ -43,6 +43,9 @@ module Hikyaku
         attr_reader :destinations
         # @return [OpenSSL::SSL::SSLContext]
         attr_reader :tls_context
+        # @return [Boolean] whether a certificate has to be of the host that is asked, from somebody who is trusted
+        def verify? = @tls_context.verify_mode != OpenSSL::SSL::VERIFY_NONE
+
         # @return [Hash] see {Parser#initialize}
         attr_reader :limits
         # @return [Array<Array(String, String)>] of every request

@@ -40,7 +40,9 @@ module Hikyaku
           corrupt: "an answer could not be read",
           doubtful: "an answer did not seem to belong to its request",
           old: "it, or a proxy before it, speaks HTTP/1.0",
-          bound: "it authenticates connections, not requests"
+          bound: "it authenticates connections, not requests",
+          closes: "it closes the connection after an answer",
+          asks_who: "it wants to know who asks"
         }.freeze
         ASKS_WHO = [401, 407].freeze
         MOST_CHARGED = 64 # mishaps of a kind that may be taken back
@@ -81,7 +83,9 @@ module Hikyaku
           ban = objection(response)
           return ban!(ban, now) if ban
           @limit.met(response)
-          @state = :eligible if @state == :unknown && response.keep_alive? && !ASKS_WHO.include?(response.status)
+          return unless @state == :unknown
+          @why = obstacle(response)
+          @state = :eligible unless @why
         end
 
         # Two requests in one write were both answered, in turn.
@@ -147,7 +151,7 @@ module Hikyaku
           when :pipe then "is pipelined: it answered two requests of one segment, and nothing has gone wrong that counts (score #{@score.round(1)})"
           when :eligible then "is not pipelined yet: it answers as HTTP/1.1 and keeps connections open; the next two requests will be sent as one"
           when :serial then "is not pipelined: #{WORDS.fetch(@why) { "its server calls itself #{@why}, and such are known to fail at it" }}; #{again(now)}"
-          else "is not known yet: the first answer will tell"
+          else @why ? "is not pipelined: #{WORDS.fetch(@why)}; each answer may tell otherwise" : "is not known yet: the first answer will tell"
           end
         end
 
@@ -185,6 +189,12 @@ module Hikyaku
           return :old if response.minor == 0 || Suspects.old_proxy?(response)
           return :bound if response.values("www-authenticate").any? { |value| value.match?(/\A\s*(?:ntlm|negotiate)\b/i) }
           Suspects.name(response)
+        end
+
+        # What keeps an answer from speaking for it, and may be otherwise with the next.
+        def obstacle(response)
+          return :closes unless response.keep_alive?
+          :asks_who if ASKS_WHO.include?(response.status)
         end
 
         def move(state, why, now)

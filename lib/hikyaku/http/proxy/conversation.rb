@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../cache"
+require_relative "account"
 require_relative "dial"
 require_relative "destination"
 require_relative "forwarding"
@@ -18,14 +20,24 @@ module Hikyaku
         # The browser has gone: nobody is there to be told.
         QUIET = [Wire::Gone, Errno::EPIPE, Errno::ECONNRESET].freeze
         EVENTS = %r{\btext/event-stream\b}i
-        private_constant :QUIET, :EVENTS
+        NOTHING_KEPT = "there is no answer in the cache, and only-if-cached was asked for"
+        private_constant :QUIET, :EVENTS, :NOTHING_KEPT
+
+        # Seconds for a stranger to say who they are.
+        INTRODUCTION = 15
+        private_constant :INTRODUCTION
 
         # @param socket [Socket]
         # @param proxy [Proxy]
-        def initialize(socket, proxy)
+        # @param introduction [Numeric] seconds in which to say who asks, where that has to be said
+        # @yieldparam account [Account] once it is known who asks
+        # @yieldreturn [Boolean] whether there is a place
+        def initialize(socket, proxy, introduction: INTRODUCTION, &known)
           @wire = Wire.new(socket)
           @proxy = proxy
-          @user = nil
+          @known = known
+          @wire.hurry(introduction) if proxy.guard
+          @account = nil
         end
 
         # @return [void]
@@ -39,19 +51,23 @@ module Hikyaku
           nil
         ensure
           @wire.close
+          @account&.go
         end
 
         private
 
         # @return [Boolean] whether another request may follow
         def answer(request)
-          return unknown(request) unless known?(request)
+          account = account_of(request) or return unknown(request)
+          return say(503, "there are too many connections", request) && false unless introduced?(account)
           return connect(request) if request.method == "CONNECT"
           return own(request) if own?(request)
           upstream = Forwarding.request(request, via: @proxy.pseudonym)
           return traced(upstream) if upstream.is_a?(Forwarding::Answer)
           @proxy.destination.check_name(upstream.authority.host, upstream.authority.port)
-          plain_get?(request, upstream) ? get(request, upstream) : pass(request, upstream)
+          return get(request, upstream) if plain_get?(request, upstream)
+          return say(504, NOTHING_KEPT, request) && drained?(request) if only_if_cached?(request) && upstream.method.match?(/\A(?:GET|HEAD)\z/)
+          pass(request, upstream)
         rescue Forwarding::Refused => error
           say(error.status, error.message, request) && drained?(request)
         rescue Destination::Refused => error
@@ -63,9 +79,22 @@ module Hikyaku
           upstream.method == "GET" && upstream.target.ascii_only? && request.values("accept").none? { |value| value.match?(EVENTS) }
         end
 
-        def known?(request)
-          return true unless @proxy.guard
-          !(@user = @proxy.guard.user(request)).nil?
+        # @return [Account, nil]
+        def account_of(request)
+          return @proxy.account unless @proxy.guard
+          user = @proxy.guard.user(request)
+          user && @proxy.account(user)
+        end
+
+        # A connection is of whom it was last.
+        def introduced?(account)
+          return true if account.equal?(@account)
+          return false unless @account || @known.nil? || @known.call(account)
+          @wire.hurry(nil)
+          @account&.go
+          @account = account
+          account.come
+          true
         end
 
         # RFC 9110, section 11.7.1.
@@ -88,7 +117,7 @@ module Hikyaku
           end
           false
         rescue RequestFailed => error
-          say(status_of(error), error.message, request)
+          say(status_of(error, request), error.message, request)
           false
         end
 
@@ -97,7 +126,7 @@ module Hikyaku
         end
 
         def own(request)
-          reply, body = @proxy.page(request, read_body)
+          reply, body = @proxy.page(request, read_body, @account)
           send_whole(reply, body)
         end
 
@@ -119,13 +148,16 @@ module Hikyaku
           !answer.close?
         end
 
-        def pass(request, upstream)
-          note = @proxy.visits.of(request["referer"])&.add(upstream.url, :other, :passed, now)
+        # @param read [Boolean] whether the request's body was read: there is none
+        def pass(request, upstream, read: false)
+          note = @account.visits.of(request["referer"])&.add(upstream.url, :other, :passed, now)
           server = Dial.to(upstream.authority.host, upstream.authority.port, @proxy.destinations)
-          passage = Passage.new(@wire, request, upstream, server)
+          passage = Passage.new(@wire, request, upstream, server, timeout: @proxy.patience, asked_all: read) do |response|
+            @account.changed(upstream.method, upstream.authority, upstream.target, response)
+          end
           passage.run.tap { note&.finish(passage.status, passage.bytes, now) }
         rescue RequestFailed => error
-          say(status_of(error), error.message, request)
+          say(status_of(error, request), error.message, request)
           false # its body was not read
         rescue Passage::Failed, Forwarding::Refused, Parser::Malformed => error
           raise Wire::Gone if passage&.begun? # in the middle of one answer no other can be given
@@ -137,15 +169,22 @@ module Hikyaku
 
         def get(request, upstream)
           read_body # which has no bytes
-          Getting.new(@proxy, @wire, request, upstream, @user).run
+          again = Getting.new(@proxy, @wire, request, upstream, @account).run
+          (again == :events) ? pass(request, upstream, read: true) : again
         rescue InvalidURL => error
           say(400, error.message, request)
         rescue RequestFailed => error
-          say(status_of(error), error.message, request)
+          say(status_of(error, request), error.message, request)
+        rescue Forwarding::Refused => error
+          say(error.status, error.message, request)
         end
 
-        def status_of(error)
+        # RFC 9111, section 5.2.1.7.
+        def only_if_cached?(request) = Cache::Directives.parse(request.values("cache-control")).include?("only-if-cached")
+
+        def status_of(error, request)
           return 403 if error.cause.is_a?(Destination::Refused)
+          return 504 if error.instance_of?(RequestFailed) && only_if_cached?(request)
           error.is_a?(TimedOut) ? 504 : 502
         end
 

@@ -57,14 +57,14 @@ module Hikyaku
           headers.select { |name, _| ALWAYS.include?(name) || named.include?(name) || (name == "accept-encoding" && COMPRESSIBLE.include?(kind)) }
         end
 
-        # An answer came.
+        # An answer came, of whatever status: what one depends on, the next may.
         #
         # @param vary [String, nil] the value of its field Vary
         # @return [void]
-        def answered(origin, kind, status, vary)
-          return unless status == 200
+        def answered(origin, kind, vary)
           known = varied(origin, kind)
-          all = ((known || []) | self.class.named(vary)).first(MOST_NAMES)
+          all = (known || []) | self.class.named(vary)
+          all = ["*"] if all.size > MOST_NAMES
           write(origin, kind, all) unless all == known
         end
 

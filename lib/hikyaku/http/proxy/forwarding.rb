@@ -63,9 +63,16 @@ module Hikyaku
           # @raise [Refused] it is not passed on
           def response(response, request, via: VIA, close: false)
             raise ArgumentError, "an interim response is passed on by interim()" if response.interim?
-            refuse(502, "the server switches protocols, which it was not asked to") if response.status == 101
-            refuse(502, "the server asks for the authentication that proxies ask for") if response.status == 407
+            check_status(response.status)
             Downstream.new(response, request, via: via, close: close)
+          end
+
+          # @param status [Integer] of a final response
+          # @return [void]
+          # @raise [Refused] it is none that a server may give
+          def check_status(status)
+            refuse(502, "the server switches protocols, which it was not asked to") if status == 101
+            refuse(502, "the server asks for the authentication that proxies ask for") if status == 407
           end
 
           # @param response [Parser::Response] an interim one

@@ -1,6 +1,9 @@
 # frozen_string_literal: true
 
 require_relative "../content_coding"
+require_relative "clients"
+require_relative "fields"
+require_relative "forwarding"
 require_relative "kind"
 require_relative "reply"
 require_relative "scanner"
@@ -11,37 +14,46 @@ module Hikyaku
       # One GET of a browser, answered by what was fetched ahead or else by the client, as it comes. A page is read as it passes, and what it contains is
       # fetched ahead.
       class Getting
+        EVENTS = %r{\A\s*text/event-stream\s*(?:;|\z)}i
         HTML = %r{\A\s*(?:text/html|application/xhtml\+xml)\s*(?:;|\z)}i
         CHARSET = /charset\s*=\s*"?([^\s";]+)/i
         MOST_SCANNED = 4_194_304 # bytes of a page, decoded
         # What a browser says of a page, and not of what is in it.
         OF_A_PAGE = %w[accept upgrade-insecure-requests if-none-match if-modified-since range if-range].freeze
-        private_constant :HTML, :CHARSET, :MOST_SCANNED, :OF_A_PAGE
+        private_constant :EVENTS, :HTML, :CHARSET, :MOST_SCANNED, :OF_A_PAGE
 
         # @param proxy [Proxy]
         # @param wire [Wire]
         # @param request [Parser::Request]
         # @param upstream [Forwarding::Upstream]
-        # @param user [String, nil]
-        def initialize(proxy, wire, request, upstream, user)
+        # @param account [Account] of who asks
+        def initialize(proxy, wire, request, upstream, account)
           @proxy = proxy
+          @account = account
           @wire = wire
           @request = request
           @via = upstream.via
           @address = Address.exact(upstream.authority.to_s, upstream.target)
           @headers = upstream.headers.filter_map { |name, value| [name.downcase, value] unless name == "Host" }
-          @credentials = proxy.clients.credentials(user, @headers)
-          @client = proxy.clients.for(@credentials)
+          @credentials = account.credentials(@headers)
           @kind = Kind.of(@address, @headers)
           @begun = false
         end
 
-        # @return [Boolean] whether another request may follow
-        # @raise [RequestFailed] before anything was answered
+        # @return [Boolean, Symbol] whether another request may follow; :events when it wants a connection of its own, as its answer has no end
+        # @raise [RequestFailed, Forwarding::Refused] before anything was answered
         # @raise [Wire::Gone]
         def run
-          ahead = @proxy.prefetcher.take(@address, headers: @headers, credentials: @credentials, now: now) if @proxy.ahead?
-          (ahead && give(ahead)) || ask
+          @account.prefetcher.turn_page(@address.origin, @credentials) if @kind == :document
+          ahead = @account.prefetcher.take(@address, headers: @headers, credentials: @credentials, now: now) if @account.ahead?
+          @account.clients.use(@credentials) do |client|
+            @client = client
+            given = ahead && give(ahead)
+            given.nil? ? ask : given
+          end
+        rescue Wire::Gone
+          @account.prefetcher.leave(@page) if @page
+          raise
         end
 
         private
@@ -50,7 +62,8 @@ module Hikyaku
         def give(ahead)
           ahead.note.wanted(now)
           outcome = ahead.fetch.outcome
-          return refused_ahead(ahead) if outcome.error || (ahead.slim && outcome.status >= 400)
+          return if outcome.error || outcome.status == 407 # as of an answer to the browser: see {#ask}
+          return refused_ahead if ahead.slim && outcome.status >= 400
           learn(outcome)
           return unless ahead.suits?(@headers, outcome)
           ahead.note.finish(outcome.status, outcome.body.bytesize, now)
@@ -58,8 +71,8 @@ module Hikyaku
           send_whole(outcome.status, outcome, outcome.body)
         end
 
-        def refused_ahead(ahead)
-          @proxy.fields.refused(@address.origin, @kind) if ahead.slim && !ahead.fetch.outcome.error
+        def refused_ahead
+          @proxy.fields.refused(@address.origin, @kind)
           nil
         end
 
@@ -83,27 +96,46 @@ module Hikyaku
           Reply.new(status, answer.headers.reject { |field| field.first == "content-length" }, @request, length: length, own: via)
         end
 
+        # With fewer fields than the browser's it may come to nothing: then once more, with those that were missed.
         def ask
           sent = @proxy.fields.for(@address.origin, @kind, @headers)
-          slim = sent.size < @headers.size
-          note = (@kind == :document) ? page.add(@address.url, @kind, :pipeline, now) : page_of_referer&.add(@address.url, @kind, :pipeline, now)
-          @client.open(@address, headers: sent, alone: false, priority: (@kind == :document) ? 0 : nil) do |stream|
-            if slim && stream.status >= 400
-              @proxy.fields.refused(@address.origin, @kind)
-              next nil
-            end
-            learn(stream)
-            next nil if slim && Fields.missed?(stream["vary"], @headers, sent)
-            pass(stream, note)
-          end.then { |kept| kept.nil? ? ask : kept }
+          found = ask_with(sent) { |stream| (sent.size < @headers.size) ? wanting(stream, sent) : nil }
+          found.is_a?(Array) ? ask_with(found) : found
         end
 
-        def page = @page ||= @proxy.visits.begin(@address.url, ahead: @proxy.ahead?, now: now)
+        # @yieldparam stream [Client::Stream]
+        # @yieldreturn [Array, nil] what to ask with instead
+        # @return [Boolean, Symbol, Array] see {#run}
+        def ask_with(sent)
+          note = (@kind == :document) ? page.add(@address.url, @kind, :pipeline, now) : page_of_referer&.add(@address.url, @kind, :pipeline, now)
+          @client.open(@address, headers: sent, alone: false, priority: (@kind == :document) ? 0 : nil) do |stream|
+            Forwarding.check_status(stream.status)
+            more = yield stream if block_given?
+            next more if more
+            learn(stream)
+            next :events if stream["content-type"].to_s.match?(EVENTS)
+            pass(stream, note)
+          end
+        end
 
-        def page_of_referer = @proxy.visits.of(@request["referer"])
+        # @return [Array<Array(String, String)>, nil] the fields that it has to be asked with; nil: it is an answer
+        def wanting(stream, sent)
+          if stream.status >= 400
+            @proxy.fields.refused(@address.origin, @kind)
+            return @headers
+          end
+          return unless Fields.missed?(stream["vary"], @headers, sent)
+          learn(stream)
+          names = Fields.named(stream["vary"])
+          names.include?("*") ? @headers : @headers.select { |field| sent.include?(field) || names.include?(field.first) }
+        end
+
+        def page = @page ||= @account.visits.begin(@address.url, ahead: @account.ahead?, now: now)
+
+        def page_of_referer = @account.visits.of(@request["referer"])
 
         def learn(answer)
-          @proxy.fields.answered(@address.origin, @kind, answer.status, answer["vary"])
+          @proxy.fields.answered(@address.origin, @kind, answer["vary"])
         end
 
         # Once the head is written nothing can be said but by breaking off.
@@ -130,7 +162,7 @@ module Hikyaku
         #
         # @return [Proc, nil] takes bytes
         def scan_of(stream)
-          return unless @proxy.ahead? && @kind == :document && stream.status == 200 && stream["content-type"].to_s.match?(HTML)
+          return unless @account.ahead? && @kind == :document && stream.status == 200 && stream["content-type"].to_s.match?(HTML)
           return if stream["set-cookie"] # then the browser will say another thing than we know of
           scanner = Scanner.new(base: @address.url, charset: stream["content-type"][CHARSET, 1], policies: policies_of(stream))
           decoder = decoder_of(stream)
@@ -160,7 +192,7 @@ module Hikyaku
         def fetch(inlines)
           return if inlines.empty?
           headers = @headers.reject { |field| OF_A_PAGE.include?(field.first) } + [["referer", @address.url]]
-          @proxy.prefetcher.fetch(inlines, page: page, client: @client, origin: @address.origin, headers: headers, credentials: @credentials, now: now)
+          @account.prefetcher.fetch(inlines, page: page, client: @client, origin: @address.origin, headers: headers, credentials: @credentials, now: now)
         end
 
         def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)

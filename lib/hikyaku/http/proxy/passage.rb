@@ -12,8 +12,9 @@ module Hikyaku
       # asked twice. Both bodies pass as they come, no faster than the other side takes them.
       class Passage
         PIECE = 65_536
+        EVENTS = %r{\btext/event-stream\b}i
         MOST_AHEAD = 262_144 # bytes that wait for the server
-        private_constant :PIECE, :MOST_AHEAD
+        private_constant :PIECE, :EVENTS, :MOST_AHEAD
 
         # The server did not answer as it should.
         class Failed < StandardError
@@ -40,8 +41,10 @@ module Hikyaku
         # @param request [Parser::Request]
         # @param upstream [Forwarding::Upstream]
         # @param server [Socket]
-        # @param timeout [Numeric] seconds without a byte either way
-        def initialize(wire, request, upstream, server, timeout: 60)
+        # @param timeout [Numeric] seconds without a byte either way; a stream of events may be silent until the browser leaves
+        # @param asked_all [Boolean] whether the request's body was read: there is none
+        # @yieldparam response [Parser::Response] the head of the answer, before the browser has it
+        def initialize(wire, request, upstream, server, timeout: 300, asked_all: false, &told)
           @wire = wire
           @request = request
           @upstream = upstream
@@ -50,7 +53,10 @@ module Hikyaku
           @parser = Parser.new(:response)
           @parser.request_method = request.method
           @left = upstream.head(close: true)
-          @asked_all = @unwanted = @begun = @over = false
+          @told = told
+          @asked_all = asked_all
+          @endless = request.values("accept").any? { |value| value.match?(EVENTS) }
+          @heard = @unwanted = @begun = @over = false
           @bytes = 0
         end
 
@@ -96,8 +102,18 @@ module Hikyaku
         end
 
         def wait
-          return if IO.select(takes? ? [@server, @wire.socket] : [@server], @left.empty? ? nil : [@server], nil, @timeout)
-          raise Failed.new(504, "#{@upstream.authority} was silent for #{@timeout} s")
+          leaving = @endless && @asked_all && !@heard
+          ready, = IO.select((takes? || leaving) ? [@server, @wire.socket] : [@server], @left.empty? ? nil : [@server], nil, @endless ? nil : @timeout)
+          raise Failed.new(504, "#{@upstream.authority} was silent for #{@timeout} s") unless ready
+          look_for_browser if leaving && ready.include?(@wire.socket)
+        end
+
+        # Who says the next thing already is there; who has gone wants no more events.
+        def look_for_browser
+          raise Wire::Gone if @wire.ended?
+          @heard = true
+        rescue SystemCallError, IOError
+          raise Wire::Gone
         end
 
         def receive
@@ -134,6 +150,8 @@ module Hikyaku
 
         def begin_answer(response)
           @status = response.status
+          @endless ||= response.values("content-type").any? { |value| value.match?(EVENTS) }
+          @told&.call(response)
           @downstream = Forwarding.response(response, @request, via: @upstream.via, close: !@asked_all)
           @begun = true
           @wire.write(@downstream.head)

@@ -2,6 +2,8 @@
 
 require_relative "../address"
 require_relative "fields"
+require_relative "prefetcher/ahead"
+require_relative "prefetcher/kept"
 
 module Hikyaku
   module HTTP
@@ -10,49 +12,21 @@ module Hikyaku
       #
       # What is fetched is what the browser would ask for: with its header fields (see {Fields}), for itself alone. It is bounded in number and bytes,
       # given once, dropped when nobody asks for it in time, and not fetched at all where the browser would not use it: for another origin than the
-      # page's, after `Set-Cookie`, which changes what the browser says.
+      # page's, after `Set-Cookie`, which changes what the browser says. What no server was asked for yet is let be when the browser leaves the page.
       class Prefetcher
-        # Whose it is, and which part of it: what was fetched is only for a request that says the same of these.
-        IDENTIFYING = %w[cookie authorization range].freeze
-        MOST = 500 # of one page
-        MOST_KEPT_BYTES = 16_777_216
+        MOST = 500
+        MOST_BYTES = 16_777_216
         LIFETIME = 30.0 # seconds
         PRIORITIES = {style: 1, script: 1, font: 2, image: 3, other: 3}.freeze
-        private_constant :IDENTIFYING, :MOST, :MOST_KEPT_BYTES, :LIFETIME, :PRIORITIES
-
-        # What was fetched ahead: the fetch, what the browser was taken to say and what of it was sent, and the page's note of it.
-        Ahead = Struct.new(:fetch, :said, :sent, :at, :note, keyword_init: true) do
-          # @return [Boolean] whether not all was sent
-          def slim = sent.size < said.size
-
-          # RFC 9110, section 12.5.5: whether another request would have been answered alike.
-          #
-          # @param headers [Array<Array(String, String)>]
-          # @param response [Response]
-          # @return [Boolean]
-          def suits?(headers, response)
-            names = Fields.named(response["vary"])
-            !names.include?("*") && alike?(sent, headers, names)
-          end
-
-          # @return [Boolean] whether it is for who says this
-          def identified?(headers) = alike?(said, headers, IDENTIFYING)
-
-          # @return [Integer] that it takes, once it is there
-          def bytes = (fetch.done? && fetch.outcome.ok?) ? fetch.outcome.body.bytesize : 0
-
-          private
-
-          def alike?(one, other, names) = names.all? { |name| one.assoc(name)&.last == other.assoc(name)&.last }
-        end
+        private_constant :MOST, :MOST_BYTES, :LIFETIME, :PRIORITIES
 
         # @param fields [Fields]
+        # @param most [Integer] that are kept
+        # @param most_bytes [Integer] of all that are kept
         # @param lifetime [Numeric] seconds
-        def initialize(fields, lifetime: LIFETIME)
+        def initialize(fields, most: MOST, most_bytes: MOST_BYTES, lifetime: LIFETIME)
           @fields = fields
-          @lifetime = lifetime
-          @lock = Mutex.new
-          @kept = {}
+          @kept = Kept.new(most: most, most_bytes: most_bytes, lifetime: lifetime)
         end
 
         # @param inlines [Array<Scanner::Inline>] what a page contains
@@ -68,7 +42,7 @@ module Hikyaku
             inlines.each do |inline|
               address = Address.parse(inline.url)
               next unless address.origin == origin
-              ahead(address, inline, page, client, headers, credentials, now)
+              @kept.add([credentials, address.url]) { ahead(address, inline, page, client, headers, now) }
             rescue InvalidURL
               next
             end
@@ -81,36 +55,46 @@ module Hikyaku
         # @param headers [Array<Array(String, String)>]
         # @return [Ahead, nil] which is the caller's now; whether it suits is known when it is there: {Ahead#suits?}
         def take(address, headers:, credentials:, now:)
-          found = @lock.synchronize do
-            drop_old(now)
-            @kept.delete([credentials, address.url])
-          end
-          return unless found
+          found = @kept.take([credentials, address.url], now) or return
           return found if found.identified?(headers)
           found.fetch.cancel
           nil
         end
 
+        # The browser asks for another page of the origin.
+        #
+        # @param origin [Origin]
+        # @param credentials [String]
+        # @return [void]
+        def turn_page(origin, credentials) = @kept.withdraw { |(whose, _), entry| whose == credentials && entry.origin == origin }
+
+        # The browser does not want the page any more; without one, it is gone.
+        #
+        # @param page [Visits::Page, nil]
+        # @return [void]
+        def leave(page = nil) = @kept.withdraw { |_, entry| page.nil? || entry.page.equal?(page) }
+
+        # @param urls [Array<String>] what is there now is another thing
+        # @return [void]
+        def drop(urls) = @kept.drop { |(_, url), _| urls.include?(url) }
+
         # @return [Integer]
-        def size = @lock.synchronize { @kept.size }
+        def size = @kept.size
+
+        # @return [Integer] of all that is kept
+        def bytes = @kept.bytes
 
         # @return [void]
-        def close
-          all = @lock.synchronize { @kept.values.tap { @kept = {} } }
-          all.each { |ahead| ahead.fetch.cancel }
-        end
+        def close = @kept.drop { true }
 
         private
 
-        def ahead(address, inline, page, client, headers, credentials, now)
-          key = [credentials, address.url]
-          return if @lock.synchronize { @kept.key?(key) || @kept.size >= MOST }
+        def ahead(address, inline, page, client, headers, now)
           asked = with_accept(headers, inline.kind)
           sent = @fields.for(address.origin, inline.kind, asked)
           fetch = client.fetch(address, headers: sent, priority: PRIORITIES.fetch(inline.kind, 3))
           note = page.add(address.url, inline.kind, :ahead, now, wanted: false)
-          entry = Ahead.new(fetch: fetch, said: asked, sent: sent, at: now, note: note)
-          @lock.synchronize { @kept[key] = entry }
+          Ahead.new(fetch: fetch, origin: address.origin, said: asked, sent: sent, at: now, note: note)
         end
 
         # As Chromium says it.
@@ -122,17 +106,6 @@ module Hikyaku
         private_constant :ACCEPT, :NOT_AHEAD
 
         def with_accept(headers, kind) = headers.reject { |field| NOT_AHEAD.include?(field.first) } + [["accept", ACCEPT.fetch(kind, "*/*")]]
-
-        # Oldest first, those that nobody came for.
-        def drop_old(now)
-          bytes = @kept.each_value.sum(&:bytes)
-          @kept.each do |key, entry|
-            break if now - entry.at < @lifetime && bytes <= MOST_KEPT_BYTES
-            bytes -= entry.bytes
-            entry.fetch.cancel
-            @kept.delete(key)
-          end
-        end
       end
     end
   end

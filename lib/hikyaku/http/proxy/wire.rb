@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "socket"
 require_relative "../parser"
 
 module Hikyaku
@@ -32,7 +33,14 @@ module Hikyaku
           @write = write
           @parser = Parser.new(:request, **limits)
           @within = false # a request
+          @until = nil
         end
+
+        # Whoever it is, they have so long to say so; nil: they have.
+        #
+        # @param seconds [Numeric, nil]
+        # @return [void]
+        def hurry(seconds) = @until = seconds && now + seconds
 
         # The next request.
         #
@@ -69,6 +77,9 @@ module Hikyaku
         rescue IOError, SystemCallError
           raise Gone
         end
+
+        # @return [Boolean] whether the browser has ended the connection; nothing is taken of what it has said further
+        def ended? = @socket.recv_nonblock(1, Socket::MSG_PEEK, exception: false).then { |bytes| bytes.nil? || bytes == "" }
 
         # @return [String] what came after a request that ends HTTP here
         def rest = @parser.rest
@@ -116,6 +127,7 @@ module Hikyaku
         def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
         def read(seconds)
+          seconds = (@until - now).clamp(0, seconds) if @until
           raise Gone unless @socket.wait_readable(seconds)
           bytes = @socket.read_nonblock(PIECE, exception: false)
           (bytes == :wait_readable) ? "" : bytes

@@ -14,7 +14,7 @@ module Hikyaku
         module AddressKinds
           # The first that fits counts.
           RANGES = {
-            metadata: %w[169.254.169.254/32 100.100.100.200/32 fd00:ec2::254/128 fd20:ce::254/128],
+            metadata: %w[169.254.169.254/32 100.100.100.200/32 168.63.129.16/32 192.0.0.192/32 fd00:ec2::254/128 fd20:ce::254/128],
             loopback: %w[127.0.0.0/8 ::1/128],
             unspecified: %w[0.0.0.0/8 ::/128],
             link_local: %w[169.254.0.0/16 fe80::/10],

@@ -1,0 +1,117 @@
+# frozen_string_literal: true
+
+require "openssl"
+require "securerandom"
+require_relative "../address"
+require_relative "clients"
+require_relative "prefetcher"
+require_relative "report"
+require_relative "visits"
+
+module Hikyaku
+  module HTTP
+    class Proxy
+      # What each user of the proxy has for themselves: clients with their caches, what was fetched ahead for them, what they asked for lately, and the
+      # switch. Where nobody says who they are, all are one user.
+      class Account
+        LOCATIONS = %w[location content-location].freeze
+        MOST_LOCATIONS = 4
+        SAFE = %w[GET HEAD OPTIONS TRACE].freeze
+        private_constant :LOCATIONS, :MOST_LOCATIONS, :SAFE
+
+        # @return [Prefetcher]
+        attr_reader :prefetcher
+        # @return [Visits]
+        attr_reader :visits
+
+        # @param user [String, nil]
+        # @param memory [Client::Memory]
+        # @param fields [Fields]
+        # @param ahead [Boolean] whether it pipelines and fetches ahead to begin with
+        # @param options [Hash] see {Client#initialize}
+        def initialize(user, memory:, fields:, ahead:, **options)
+          @user = user
+          @ahead = ahead
+          @pools = {true => Clients.new(memory, pipelining: true, **options), false => Clients.new(memory, pipelining: false, cached: false, **options)}
+          @prefetcher = Prefetcher.new(fields)
+          @visits = Visits.new
+          @token = SecureRandom.urlsafe_base64(16)
+          @lock = Mutex.new
+          @conversations = 0
+        end
+
+        # @return [Boolean] whether it pipelines and fetches ahead
+        def ahead? = @ahead
+
+        # @return [Clients]
+        def clients = @pools.fetch(@ahead)
+
+        # @param headers [Array<Array(String, String)>]
+        # @return [String] see {Clients.credentials}
+        def credentials(headers) = Clients.credentials(@user, headers)
+
+        # A connection is the user's.
+        #
+        # @return [void]
+        def come = @lock.synchronize { @conversations += 1 }
+
+        # It has ended. With the last one the browser is gone.
+        #
+        # @return [void]
+        def go
+          @prefetcher.leave if @lock.synchronize { @conversations -= 1 }.zero?
+        end
+
+        # A request that may have changed something was answered: what is known of it, and of what the answer names, is known no more, whatever
+        # credentials it came with. RFC 9111, section 4.4.
+        #
+        # @param method [String]
+        # @param authority [Forwarding::Authority]
+        # @param target [String]
+        # @param response [Parser::Response]
+        # @return [void]
+        def changed(method, authority, target, response)
+          return if SAFE.include?(method) || !response.status.between?(200, 399)
+          address = Address.exact(authority.to_s, target)
+          headers = response.headers.map { |name, value| [name.downcase, value] }
+          @pools.each_value { |clients| clients.invalidate(method: method, url: address.url, status: response.status, headers: headers) }
+          @prefetcher.drop([address.url, *named(address, headers)])
+        rescue InvalidURL
+          nil # nothing is kept of such
+        end
+
+        # @return [String] the page that shows what the proxy does
+        def report = Report.new(@visits, explanations: clients.explanations, ahead: @ahead, token: @token).to_s.b
+
+        # @param token [String] of the report's form
+        # @return [Boolean] whether the switch was turned: it is not by another page's form
+        def switch(token)
+          return false unless OpenSSL.secure_compare(token, @token)
+          @prefetcher.close
+          @ahead = !@ahead
+          true
+        end
+
+        # @return [void]
+        def close
+          @prefetcher.close
+          @pools.each_value(&:close)
+        end
+
+        # @return [String]
+        def inspect = "#<#{self.class}>"
+
+        private
+
+        def named(address, headers)
+          headers.select { |field| LOCATIONS.include?(field.first) }.first(MOST_LOCATIONS).filter_map do |_, reference|
+            other = Address.parse(reference.dup.force_encoding(Encoding::UTF_8).scrub, base: address)
+            other.url if other.origin == address.origin
+          rescue InvalidURL
+            nil
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,133 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "digest"
+require "hikyaku/http/client"
+require "support/misbehaving"
+
+# Bodies piece by piece: no byte of another place or time in any, and no more of them than are taken.
+class HTTPClientStreamTest < Minitest::Test
+  Client = Hikyaku::HTTP::Client
+  LARGE = Array.new(30_000) { |i| format("%010d", i) }.join.b.freeze
+  private_constant :Client, :LARGE
+
+  # Takes orders.
+  class Flow
+    attr_reader :orders
+
+    def initialize = @orders = []
+
+    def pause = @orders << :pause
+
+    def resume = @orders << :resume
+  end
+
+  # Nothing moves in it.
+  class Still
+    def now = 0.0
+
+    def wait(_) = nil
+
+    def synchronize = yield
+  end
+  private_constant :Flow, :Still
+
+  test "a body that comes in many pieces is right, and the pieces stay as they were, whether it is kept or not" do
+    [true, false].each do |cache|
+      gate = Queue.new
+      way = Misbehaving::AsTold.new do |_, connection|
+        connection.write("HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 40\r\n\r\n")
+        4.times { |i| gate.pop && connection.write(i.to_s * 10) }
+        :nothing
+      end
+      serve(way, cache: cache) do |server, client|
+        gate << true
+        pieces = client.open(server.url("/a")) { |stream| stream.map { |piece| [piece, piece.dup].tap { gate << true } } }
+        assert_equal Array.new(4) { |i| i.to_s * 10 }, pieces.map(&:last)
+        assert_equal pieces.map(&:last), pieces.map(&:first)
+        next unless cache
+        assert_equal [pieces.map(&:last).join, true], client.get(server.url("/a")).then { |response| [response.body, response.cached?] }
+        pieces.each { |piece, _| piece << "mine" }
+        assert_equal 40, client.get(server.url("/a")).body.bytesize
+      ensure
+        5.times { gate << true }
+      end
+    end
+  end
+
+  test "a large body is byte for byte right, be it read at once or in pieces" do
+    way = Misbehaving::AsTold.new { |_, _| "HTTP/1.1 200 OK\r\nContent-Length: #{LARGE.bytesize}\r\n\r\n#{LARGE}" }
+    [true, false].each do |cache|
+      serve(way, cache: cache) do |server, client|
+        10.times do |i|
+          assert_same_bytes LARGE, client.open(server.url("/read-#{i}"), &:read)
+          assert_same_bytes LARGE, client.open(server.url("/each-#{i}")) { |stream| stream.each.inject("".b) { |all, piece| all << piece } }
+        end
+      end
+    end
+  end
+
+  test "when much waits to be taken no more is read, until little does" do
+    flow = Flow.new
+    stream = Client::Stream.new("http://a.example/", nil, Still.new)
+    stream.begin(Object.new, flow)
+    4.times { stream.push("x" * 65_536) }
+    assert_empty flow.orders
+    stream.push("y" * 65_536)
+    assert_equal [:pause], flow.orders
+    4.times { stream.send(:take) }
+    assert_equal [:pause], flow.orders
+    stream.send(:take)
+    assert_equal %i[pause resume], flow.orders
+  end
+
+  test "who takes slowly has the connection wait, and gets everything at last" do
+    body = LARGE * 20
+    way = Misbehaving::AsTold.new { |request, _| "HTTP/1.1 200 OK\r\nContent-Length: #{body.bytesize}\r\n\r\n#{body}" if request.path == "/large" }
+    serve(way, cache: false) do |server, client|
+      client.open(server.url("/large"), timeout: 20) do |stream|
+        assert_equal 200, stream.status
+        turns = 0
+        until stream.instance_variable_get(:@bytes) > 262_144
+          flunk "nothing comes" if (turns += 1) > 10_000
+          client.get(server.url("/other-#{turns}"))
+        end
+        connections = client.instance_variable_get(:@manager).servers.to_a.first.connections
+        assert_equal 1, connections.count(&:paused?)
+        waits = stream.instance_variable_get(:@bytes)
+        3.times { |i| client.get(server.url("/more-#{i}")) }
+        assert_equal waits, stream.instance_variable_get(:@bytes)
+        assert_same_bytes body, stream.read
+      end
+    end
+  end
+
+  test "a body without a length is refused when it is too large, and a stream of it is not" do
+    chunks = Array.new(20) { "3e8\r\n#{"x" * 1_000}\r\n" }.join
+    {"Transfer-Encoding: chunked\r\n" => "#{chunks}0\r\n\r\n", "Connection: close\r\n" => "x" * 20_000}.each do |field, body|
+      way = Misbehaving::AsTold.new do |_, connection|
+        connection.write("HTTP/1.1 200 OK\r\n#{field}\r\n#{body}")
+        connection.close if field.include?("close")
+        :nothing
+      end
+      serve(way, cache: false, max_body_bytes: 19_999) do |server, client|
+        assert_match(/more than 19999 bytes/, assert_raises(Hikyaku::HTTP::ResponseTooLarge) { client.get(server.url("/a")) }.message)
+        assert_equal 20_000, client.open(server.url("/a"), &:read).bytesize
+      end
+      serve(way, cache: false, max_body_bytes: 20_000) { |server, client| assert_equal 20_000, client.get(server.url("/a")).body.bytesize }
+    end
+  end
+
+  private
+
+  def assert_same_bytes(expected, actual)
+    assert_equal [expected.bytesize, Digest::SHA256.hexdigest(expected)], [actual.bytesize, Digest::SHA256.hexdigest(actual)]
+  end
+
+  def serve(way, **options)
+    client = Client.new(memory: nil, proxy: nil, **options)
+    Misbehaving.run(way) { |server| yield server, client }
+  ensure
+    client&.close
+  end
+end

@@ -1,0 +1,57 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "http/proxy/proxied"
+require "hikyaku/http/proxy/clients"
+
+# A client for each set of credentials, and which of them go.
+class HTTPProxyClientsTest < Minitest::Test
+  include Proxied
+
+  Clients = Hikyaku::HTTP::Proxy::Clients
+  private_constant :Clients
+
+  def setup
+    @clients = Clients.new(Hikyaku::HTTP::Client::Memory.new(nil), most: 2, attended: true, proxy: nil)
+  end
+
+  def teardown = @clients.close
+
+  test "who says the same has the same client, and nobody else has" do
+    one, other, again = %w[a b a].map { |credentials| @clients.use(credentials, &:itself) }
+    assert_same one, again
+    refute_same one, other
+    said = [["ada", [["cookie", "a=b"]]], ["ada", [["cookie", "c=d"]]], ["ada", [["authorization", "a=b"]]], ["bob", [["cookie", "a=b"]]], [nil, []]]
+    assert_equal 5, said.map { |user, headers| Clients.credentials(user, headers) }.uniq.size
+    assert_equal Clients.credentials("ada", [["cookie", "a=b"]]), Clients.credentials("ada", [["accept", "*/*"], ["cookie", "a=b"]])
+  end
+
+  test "of those that nobody uses the one that was used longest ago goes" do
+    first, = %w[a b a c].map { |credentials| @clients.use(credentials, &:itself) }
+    assert_equal 2, @clients.size
+    assert_same first, @clients.use("a", &:itself)
+  end
+
+  test "a client that is in use is not closed, and goes when it is not any more" do
+    with_origin(->(bytes) { "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nha#{"lf" if bytes.include?("/whole")}" if bytes.end_with?("\r\n\r\n") }) do |origin, _|
+      @clients.use("busy") do |client|
+        client.open("http://#{host(origin)}/half") do |stream|
+          assert_equal "ha", stream.first
+          %w[a b c].each { |credentials| @clients.use(credentials) { |other| assert_equal "half", other.get("http://#{host(origin)}/whole").body } }
+          assert_same client, @clients.use("busy", &:itself)
+          refute_predicate stream, :done?
+        end
+      end
+      assert_equal 2, @clients.size
+    end
+  end
+
+  test "those in use may be more, and are fewer again" do
+    use = lambda do |names|
+      next assert_equal(4, @clients.size) if names.empty?
+      @clients.use(names.first) { use.call(names.drop(1)) }
+    end
+    use.call(%w[a b c d])
+    assert_equal 2, @clients.size
+  end
+end
