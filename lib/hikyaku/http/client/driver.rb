@@ -20,8 +20,10 @@ module Hikyaku
         # Not more often is it looked for connections that nobody uses.
         BETWEEN_CLEARANCES = 1.0 # seconds
         # A thread that is interrupted (Timeout.timeout, Thread#raise, Thread#kill) is so where it waits: not between what it read and what it made of it.
-        WHERE_IT_WAITS = {Object => :on_blocking}.freeze
-        private_constant :LONGEST, :BETWEEN_CLEARANCES, :WHERE_IT_WAITS, :Everything
+        # (Ruby makes no copy of such hashes as these.)
+        WHERE_IT_WAITS = {Object => :on_blocking}.compare_by_identity.freeze
+        NEVER = {Object => :never}.compare_by_identity.freeze
+        private_constant :LONGEST, :BETWEEN_CLEARANCES, :WHERE_IT_WAITS, :NEVER, :Everything
 
         # @param attended [Boolean] whether a thread of its own drives when nobody else does
         # @param clock [#call] seconds of the monotonic clock
@@ -199,7 +201,7 @@ module Hikyaku
           yield
         ensure
           # Interrupted here, whoever comes next would find a lock that nobody has.
-          Thread.handle_interrupt(Object => :never) { @lock.lock }
+          Thread.handle_interrupt(NEVER) { @lock.lock }
           @asleep = false
         end
       end
