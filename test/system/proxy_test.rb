@@ -87,7 +87,7 @@ class ProxySystemTest < Minitest::Test
     Misbehaving.run(Site.new) do |server|
       page = @browser.page
       asked = [true, false].map do |ahead|
-        assert_equal ahead, @proxy.ahead?
+        assert_equal ahead, @proxy.account.ahead?
         before = server.log.size
         page.visit(server.url("/strict"))
         page.until("it did not load") { page.js("document.readyState") == "complete" }
@@ -116,7 +116,7 @@ class ProxySystemTest < Minitest::Test
   test "with the switch of its page it passes on only" do
     page = @browser.page
     switch(page)
-    refute_predicate @proxy, :ahead?
+    refute_predicate @proxy.account, :ahead?
     Misbehaving.run(Site.new) do |server|
       page.visit(server.url("/"))
       assert_equal Site::COUNT, page.js("[...document.images].filter((image) => image.complete).length")
@@ -126,7 +126,7 @@ class ProxySystemTest < Minitest::Test
   private
 
   def switch(page)
-    wanted = @proxy.ahead? ? "Pipeline and fetch ahead" : "Pass on only"
+    wanted = @proxy.account.ahead? ? "Pipeline and fetch ahead" : "Pass on only"
     page.visit("http://hikyaku.proxy/")
     page.click("form button")
     page.until("it did not switch") { page.text("form").include?(wanted) }
