@@ -5,6 +5,7 @@ require_relative "address"
 require_relative "cache/entry"
 require_relative "cache/found"
 require_relative "cache/inquiry"
+require_relative "cache/invalidation"
 require_relative "cache/reuse"
 require_relative "cache/shelf"
 require_relative "cache/stored"
@@ -24,13 +25,10 @@ module Hikyaku
     #     body: "hello", requested_at: 0.0, received_at: 0.1)
     #   cache.find(method: "GET", url: "http://example.com/", headers: [], now: 30.0).fresh? # => true
     class Cache
-      SAFE = %w[GET HEAD OPTIONS TRACE].freeze
-      LOCATIONS = %w[location content-location].freeze
-      MOST_LOCATIONS = 4
       MOST_URLS = 16
       MISS = Found.new(:miss)
       UNSATISFIABLE = Found.new(:unsatisfiable)
-      private_constant :SAFE, :LOCATIONS, :MOST_LOCATIONS, :MOST_URLS, :MISS, :UNSATISFIABLE
+      private_constant :MOST_URLS, :MISS, :UNSATISFIABLE
 
       # @param max_bytes [Integer] of all that is stored, with headers, keys and the objects that hold them, about
       # @param max_entry_bytes [Integer, nil] of one response; nil: an eighth of max_bytes
@@ -112,10 +110,7 @@ module Hikyaku
       # @param headers [Array<Array(String, String)>] of the answer
       # @return [void]
       def invalidate(method:, url:, status:, headers:)
-        return if SAFE.include?(method) || !status.between?(200, 399)
-        @shelf.remove_all(key(url))
-        named = headers.select { |field| LOCATIONS.include?(field.first) }.first(MOST_LOCATIONS)
-        named.each { |_, reference| same_origin(key(url), reference)&.then { |other| @shelf.remove_all(other) } }
+        Invalidation.urls(method: method, url: key(url), status: status, headers: headers).each { |gone| @shelf.remove_all(gone) }
       end
 
       # @param url [String]
@@ -194,14 +189,6 @@ module Hikyaku
         end
         kept = updated.select { |entry| keep?(entry, inquiry) }.each { |entry| @shelf.add(entry) }.last
         Stored.new(kept, inquiry: inquiry, now: times[:received_at]) if kept
-      end
-
-      def same_origin(url, reference)
-        base = Address.parse(url)
-        address = Address.parse(reference.dup.force_encoding(Encoding::UTF_8).scrub, base: base)
-        address.url if address.origin == base.origin
-      rescue InvalidURL
-        nil
       end
     end
   end

@@ -3,6 +3,7 @@
 require "openssl"
 require "securerandom"
 require_relative "../address"
+require_relative "../cache/invalidation"
 require_relative "clients"
 require_relative "prefetcher"
 require_relative "report"
@@ -14,11 +15,6 @@ module Hikyaku
       # What each user of the proxy has for themselves: clients with their caches, what was fetched ahead for them, what they asked for lately, and the
       # switch. Where nobody says who they are, all are one user.
       class Account
-        LOCATIONS = %w[location content-location].freeze
-        MOST_LOCATIONS = 4
-        SAFE = %w[GET HEAD OPTIONS TRACE].freeze
-        private_constant :LOCATIONS, :MOST_LOCATIONS, :SAFE
-
         # @return [Prefetcher]
         attr_reader :prefetcher
         # @return [Visits]
@@ -71,11 +67,11 @@ module Hikyaku
         # @param response [Parser::Response]
         # @return [void]
         def changed(method, authority, target, response)
-          return if SAFE.include?(method) || !response.status.between?(200, 399)
-          address = Address.exact(authority.to_s, target)
-          headers = response.headers.map { |name, value| [name.downcase, value] }
-          @pools.each_value { |clients| clients.invalidate(method: method, url: address.url, status: response.status, headers: headers) }
-          @prefetcher.drop([address.url, *named(address, headers)])
+          answer = {method: method, url: Address.exact(authority.to_s, target).url, status: response.status, headers: response.fields}
+          gone = Cache::Invalidation.urls(**answer)
+          return if gone.empty?
+          @pools.each_value { |clients| clients.invalidate(**answer) }
+          @prefetcher.drop(gone)
         rescue InvalidURL
           nil # nothing is kept of such
         end
@@ -100,17 +96,6 @@ module Hikyaku
 
         # @return [String]
         def inspect = "#<#{self.class}>"
-
-        private
-
-        def named(address, headers)
-          headers.select { |field| LOCATIONS.include?(field.first) }.first(MOST_LOCATIONS).filter_map do |_, reference|
-            other = Address.parse(reference.dup.force_encoding(Encoding::UTF_8).scrub, base: address)
-            other.url if other.origin == address.origin
-          rescue InvalidURL
-            nil
-          end
-        end
       end
     end
   end
