@@ -5,6 +5,7 @@ require_relative "../errors"
 require_relative "../format"
 require_relative "../limits"
 require_relative "../plain"
+require_relative "library"
 
 module Hikyaku
   module Codec
@@ -15,9 +16,9 @@ module Hikyaku
       module Engine
         # What oj is to do, whatever its defaults have been set to; floats with all their digits, for it would write 16.
         OJ = {mode: :strict, indent: 0, circular: false, escape_mode: :json, float_precision: 0, nilnil: false, omit_nil: false, omit_null_byte: false}.freeze
-        # It has JSON::Coder, which calls back for what is no JSON, and is strict about keys.
-        CODER_FROM = [2, 17].freeze
-        private_constant :OJ, :CODER_FROM
+        # Whether json has JSON::Coder, which calls back for what is no JSON, and is strict about keys.
+        CODER = Library.from?(2, 17)
+        private_constant :OJ, :CODER
 
         @current = :json
 
@@ -57,7 +58,7 @@ module Hikyaku
 
           def coder
             return @coder if defined?(@coder)
-            @coder = ((::JSON::VERSION.split(".").map(&:to_i) <=> CODER_FROM) >= 0) ? make_coder : nil
+            @coder = CODER ? make_coder : nil
           end
 
           # A key that is neither text nor a symbol may be the same text as another.

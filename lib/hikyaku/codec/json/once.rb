@@ -2,6 +2,7 @@
 
 require "json"
 require_relative "../format"
+require_relative "library"
 
 module Hikyaku
   module Codec
@@ -12,9 +13,9 @@ module Hikyaku
       #
       # @api private
       module Once
-        # The json from which on the parser sees to it.
-        KNOWS_FROM = [2, 13].freeze
-        private_constant :KNOWS_FROM
+        # Whether the parser sees to it.
+        KNOWN = Library.from?(2, 13)
+        private_constant :KNOWN
 
         # For a json that does not know of it: what its parser fills.
         class Keys < Hash
@@ -35,13 +36,11 @@ module Hikyaku
           # @return [Object]
           # @raise [JSON::ParserError]
           def parse(text, max_depth)
-            return ::JSON.parse(text, max_nesting: max_depth, allow_nan: false, allow_duplicate_key: false) if known?
+            return ::JSON.parse(text, max_nesting: max_depth, allow_nan: false, allow_duplicate_key: false) if KNOWN
             plain(::JSON.parse(text, max_nesting: max_depth, allow_nan: false, create_additions: false, object_class: Keys))
           end
 
           private
-
-          def known? = (::JSON::VERSION.split(".").map(&:to_i) <=> KNOWS_FROM) >= 0
 
           def plain(value)
             case value
