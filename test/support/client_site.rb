@@ -26,6 +26,8 @@ class ClientSite
   attr_reader :refused
   # @return [Integer] how long tokens live
   attr_accessor :token_seconds
+  # @return [Integer] seconds by which the hub lets them live longer than the door says, for a browser that is late on a slow machine
+  attr_accessor :token_grace
   # @return [String] whose they are
   attr_accessor :subject
   # @return [String, nil] the hub of the tokens, where it isn't the site's own
@@ -41,6 +43,7 @@ class ClientSite
   def initialize(**settings)
     @refused = {}
     @token_seconds = 600
+    @token_grace = 0
     @subject = "somebody"
     @policy = POLICY
     @lock = Mutex.new
@@ -157,6 +160,6 @@ class ClientSite
   end
 
   def token(topics, now)
-    AccessTokens.token(:subscriber, *topics, sub: subject, iat: now.to_i, exp: now.to_i + token_seconds) unless topics.empty?
+    AccessTokens.token(:subscriber, *topics, sub: subject, iat: now.to_i, exp: now.to_i + token_seconds + token_grace) unless topics.empty?
   end
 end
