@@ -68,12 +68,54 @@ class HTTPClientOutgoingTest < Minitest::Test
     PIECES.each do |sizes, pieces|
       setup
       @outgoing.add_in_pieces(requests_of(*sizes))
-      written = []
-      taker = Object.new
-      taker.define_singleton_method(:write_nonblock) { |bytes, exception:| exception ? raise : (written << bytes.bytesize).last }
-      @outgoing.write(taker)
-      assert_equal pieces, written, sizes.inspect
+      assert_equal pieces, written_pieces, sizes.inspect
     end
+  end
+
+  test "where more is to come half of the last is kept, and written with what comes" do
+    %i[add add_in_pieces].each do |add|
+      setup
+      more = (add == :add) ? [60] : [50] * 3
+      assert_equal more.sum, @outgoing.public_send(add, requests_of(*more), unfinished: true).last
+      pieces = written_pieces
+      assert_equal more.sum - more.last / 2, pieces.sum
+      assert_predicate @outgoing, :empty?
+      assert_predicate @outgoing, :unfinished?
+      assert_equal [more.sum + 50], @outgoing.add(requests_of(50), unfinished: true)
+      assert_equal [more.last / 2 + 25], written_pieces
+      @outgoing.finish
+      refute_predicate @outgoing, :unfinished?
+      assert_equal [25], written_pieces
+      @outgoing.finish
+      assert_empty written_pieces
+    end
+  end
+
+  test "a request that is unfinished is finished where it is the last that is written, and forgotten with all" do
+    requests = requests_of(40, 60)
+    {40 => 70, 100 => 100}.each do |place, written|
+      setup
+      @outgoing.add(requests.map(&:dup), unfinished: true)
+      narrow = Narrow.new(1_000)
+      @outgoing.write(narrow)
+      assert_equal 70, narrow.taken.bytesize
+      @outgoing.cut(place)
+      @outgoing.write(narrow)
+      assert_equal requests.join[0, written], narrow.taken
+      refute_predicate @outgoing, :unfinished?
+    end
+    @outgoing.add(["a" * 10], unfinished: true)
+    @outgoing.clear
+    @outgoing.finish
+    assert_empty @outgoing
+  end
+
+  test "what is in pieces already up to the half of its last request is not followed by an empty piece" do
+    @outgoing.add_in_pieces(requests_of(*[50] * 4), unfinished: true)
+    assert_equal [175], written_pieces
+    assert_predicate @outgoing, :empty?
+    @outgoing.finish
+    assert_equal [25], written_pieces
   end
 
   test "what comes after a place is not written any more, whatever was written already" do
@@ -173,6 +215,15 @@ class HTTPClientOutgoingTest < Minitest::Test
 
   # Where it is not read as it should be, nothing would ever come.
   def piped(&block) = Timeout.timeout(20) { IO.pipe(&block) }
+
+  # @return [Array<Integer>] how much each write is given
+  def written_pieces
+    written = []
+    taker = Object.new
+    taker.define_singleton_method(:write_nonblock) { |bytes, exception:| exception ? raise : (written << bytes.bytesize).last }
+    @outgoing.write(taker)
+    written
+  end
 
   def requests_of(*sizes) = sizes.each_with_index.map { |size, index| ((97 + index % 26).chr * size).b }
 end

@@ -152,6 +152,58 @@ class HTTPClientServerManagerTest < Minitest::Test
     end
   end
 
+  # So many may be under way on a long way, and so many of them a server has read whole while it has answered none.
+  {6 => 5, 3 => 2, 2 => 2, 1 => 1}.each do |room, whole|
+    test "while more waits the last request is left unfinished, but for a server that would have little to do (#{room})" do
+      far(room) do |manager, exchanges, socket|
+        assert_equal whole, hear(socket).scan("\r\n\r\n").size
+        assert_equal whole < room, unfinished?(manager)
+        answering = Thread.new do
+          loop { socket.write(ANSWER * hear(socket).scan("\r\n\r\n").size) }
+        rescue EOFError
+          nil
+        end
+        socket.write(ANSWER * whole)
+        assert_equal [200] * 20, answers(manager, exchanges, enqueue: false)
+        manager.close
+        answering.join
+      end
+    end
+  end
+
+  test "a request that is unfinished is finished when nothing waits any more" do
+    far(6) do |manager, exchanges, socket|
+      assert_equal 5, hear(socket).scan("\r\n\r\n").size
+      exchanges.drop(6).each(&:cancel!)
+      manager.tend(now)
+      assert_equal 1, hear(socket).scan("\r\n\r\n").size
+    end
+  end
+
+  test "of few requests the last is not left unfinished: that would be one more write" do
+    UNIXSocket.pair do |near, _|
+      {2 => false, 3 => true}.each do |count, unfinished|
+        connection = opened(near)
+        connection.ask(Array.new(count) { |i| exchange(nil, "GET", "/p#{i}") }, now, round_trip: 0.5, more: true)
+        assert_equal unfinished, connection.instance_variable_get(:@outgoing).unfinished?
+      end
+    end
+  end
+
+  test "a request that is unfinished is finished when little else is under way" do
+    far(6) do |manager, exchanges, socket|
+      heard = hear(socket)
+      manager.link.define_singleton_method(:window) { 0.0 }
+      4.times do |number|
+        assert_equal 5, heard.scan("\r\n\r\n").size
+        socket.write(ANSWER)
+        answers(manager, exchanges, enqueue: false) { exchanges[number].listener.done? }
+        manager.tend(now)
+      end
+      assert_equal 1, hear(socket).scan("\r\n\r\n").size
+    end
+  end
+
   test "connections are opened before anything is known to be asked where much was asked before, and not elsewhere" do
     {20 => 4, 4 => 4, 3 => 3, 1 => 1, 0 => 1}.each do |usual, connections|
       Misbehaving.run(:well_behaved) do |server|
@@ -295,6 +347,32 @@ class HTTPClientServerManagerTest < Minitest::Test
   end
 
   private
+
+  ANSWER = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody"
+  private_constant :ANSWER
+
+  # The manager of a server that is far, of whose answers so many may be under way; twenty exchanges, as far as they were asked; and the server's end.
+  def far(room)
+    TCPServer.open("127.0.0.1", 0) do |server|
+      manager = manager_of(Struct.new(:url).new("http://127.0.0.1:#{server.local_address.ip_port}/"))
+      known = {window: room * 2_000.0, hoped_bytes: 2_000.0, answer_bytes: 2_000.0, connections: 1, round_trip: 0.5}
+      known.each { |name, value| manager.link.define_singleton_method(name) { value } }
+      manager.verdict.define_singleton_method(:state) { |_| :pipe }
+      manager.verdict.define_singleton_method(:pipe?) { |_| true }
+      exchanges = Array.new(20) { |i| exchange(nil, "GET", "/p#{i}") }
+      answers(manager, exchanges) { manager.connections.first.unanswered.size == room }
+      socket = server.accept
+      yield manager, exchanges, socket
+    ensure
+      manager&.close
+      socket&.close
+    end
+  end
+
+  # All that has come.
+  def hear(socket) = socket.wait_readable(5) ? socket.readpartial(10_000) : flunk("nothing comes")
+
+  def unfinished?(manager) = manager.connections.first.instance_variable_get(:@outgoing).unfinished?
 
   def now = Process.clock_gettime(Process::CLOCK_MONOTONIC) + @later
 

@@ -19,9 +19,11 @@ module Hikyaku
       class Connection
         # More writes cost more than they gain on a shorter way.
         FAR = 0.02 # seconds of a round trip
+        # So few keep a server busy only for as long as a request needs to get there: then the last is not left unfinished.
+        FEW = 2
         CLOSED = [IOError, SystemCallError, OpenSSL::SSL::SSLError].freeze
         NONE = [].freeze
-        private_constant :FAR, :CLOSED, :NONE
+        private_constant :FAR, :FEW, :CLOSED, :NONE
 
         # @return [Pipeline]
         attr_reader :pipeline
@@ -104,8 +106,9 @@ module Hikyaku
         # @param exchanges [Array<Exchange>]
         # @param now [Float]
         # @param round_trip [Float, nil] seconds
+        # @param more [Boolean] whether more will be asked here as soon as something was answered, if it is a long way; see {#finish_unless}
         # @return [void]
-        def ask(exchanges, now, round_trip: nil)
+        def ask(exchanges, now, round_trip: nil, more: false)
           @written_at = now if @outgoing.empty?
           if (was_idle = idle?)
             @rested = rest(now)
@@ -113,8 +116,17 @@ module Hikyaku
           end
           requests = exchanges.map { |exchange| enter(exchange, now) }
           @far = round_trip && round_trip > FAR
-          ends = (@far && was_idle) ? @outgoing.add_in_pieces(requests) : @outgoing.add(requests)
+          unfinished = @far && more && exchanges.last.pipelined? && unanswered.size > FEW
+          ends = (@far && was_idle) ? @outgoing.add_in_pieces(requests, unfinished: unfinished) : @outgoing.add(requests, unfinished: unfinished)
           exchanges.zip(ends) { |exchange, position| exchange.ends_at = position }
+        end
+
+        # Finishes the request that was left unfinished because more was to be asked behind it, when nothing more is or the server has little to do.
+        #
+        # @param more [Boolean] as of {#ask}
+        # @return [void]
+        def finish_unless(more)
+          @outgoing.finish if @outgoing.unfinished? && (!more || unanswered.size <= FEW)
         end
 
         # Nothing more is asked after the one whose turn it is, and what was to be asked after it is not written, as far as it was not already.

@@ -19,6 +19,7 @@ module Hikyaku
           @segments = []
           @taken = @given = 0
           @attempted = false
+          @rest = nil
           @source = @pipe = @awaited = nil
         end
 
@@ -36,23 +37,24 @@ module Hikyaku
 
         # What is added together is written together.
         #
+        # A server that has read whole requests and sees nothing more sends what it has, however little; then TCP keeps its next small packet back
+        # until that one is acknowledged (Nagle's algorithm, RFC 9293, section 3.7.4), a whole round trip. nginx with tcp_nopush, as Debian sets
+        # it up, is such a server. While it has half a request it waits for the rest: so the last one is left unfinished where more is to come.
+        #
         # @param requests [Array<String>]
+        # @param unfinished [Boolean] whether half of the last is kept until more is added, or {#finish}
         # @return [Array<Integer>] where each ends in all that is written to the connection
-        def add(requests)
-          @segments << requests.join
+        def add(requests, unfinished: false)
+          @segments << "#{take_rest}#{requests.join}"
+          keep_half(requests.last) if unfinished
           ends(requests)
         end
 
         # The same for a long way and a connection that is idle: in pieces that grow, so that the server has something to do while the next comes
-        # in on a slow uplink, where a whole packet of requests takes a sixth of a second.
-        #
-        # Each piece but the last ends within a request. A server that has read whole requests and sees nothing more sends what it has, however
-        # little; then TCP keeps its next small packet back until that one is acknowledged (Nagle's algorithm, RFC 9293, section 3.7.4), a
-        # whole round trip. nginx with tcp_nopush, as Debian sets it up, is such a server. While it has half a request it waits for the rest.
+        # in on a slow uplink, where a whole packet of requests takes a sixth of a second. Each piece but the last ends within a request.
         #
         # @return [Array<Integer>] as of {#add}
-        def add_in_pieces(requests)
-          positions = ends(requests)
+        def add_in_pieces(requests, unfinished: false)
           from = 0
           text = requests.join
           cuts(requests).each do |to|
@@ -60,7 +62,18 @@ module Hikyaku
             from = to
           end
           @segments << text.byteslice(from..)
-          positions
+          keep_half(requests.last) if unfinished
+          ends(requests)
+        end
+
+        # @return [Boolean] whether half of a request is kept
+        def unfinished? = !@rest.nil?
+
+        # Has the rest of what is unfinished written.
+        #
+        # @return [void]
+        def finish
+          @segments << take_rest if @rest
         end
 
         # @param body [#read] of the request that was added last
@@ -96,6 +109,7 @@ module Hikyaku
         # @param position [Integer] where a request ends: what comes after it is not written any more
         # @return [void]
         def cut(position)
+          finish
           left = (position - @taken).clamp(0..)
           # TLS wants to be given again the record that it could not write.
           left = left.clamp([@segments.first.bytesize, TLS_RECORD].min..) if @attempted && @segments.any?
@@ -110,10 +124,19 @@ module Hikyaku
         # @return [void]
         def clear
           @segments.clear
-          @source = @awaited = nil
+          @source = @awaited = @rest = nil
         end
 
         private
+
+        def take_rest = @rest.tap { @rest = nil }
+
+        def keep_half(request)
+          text = @segments.last
+          kept = request.bytesize / 2
+          @rest = text.byteslice(-kept, kept)
+          (text.bytesize == kept) ? @segments.pop : @segments[-1] = text.byteslice(0, text.bytesize - kept)
+        end
 
         def ends(requests) = requests.map { |bytes| @given += bytes.bytesize }
 

@@ -87,6 +87,7 @@ module Hikyaku
         def tend(now)
           connections.dup.each { |connection| look_after(connection, now) }
           ask(now) unless @waiting.empty?
+          connections.each { |connection| connection.finish_unless(more?) }
           connections.dup.each { |connection| connection.flush(now) } if connections.any?(&:writes?)
           return @used_at = now unless idle?
           @demand.over
@@ -185,9 +186,11 @@ module Hikyaku
           pipe = @settings.pipelining && @verdict.pipe?(wall)
           placement = Placement.new(@pool, @waiting, link: @link, verdict: @verdict, pipe: pipe, now: now)
           @waiting.hand_out { |exchange| placement.give?(exchange) }
-          placement.each { |connection, exchanges| connection.ask(exchanges, now, round_trip: @link.round_trip) }
+          placement.each { |connection, exchanges| connection.ask(exchanges, now, round_trip: @link.round_trip, more: more?) }
           @pool.open_more(@waiting, pipe, now)
         end
+
+        def more? = @waiting.count(:pipelined).positive?
 
         # What is alone, where a connection stands idle: most requests of most programs.
         #
