@@ -44,19 +44,34 @@ class HTTPClientPlacementTest < Minitest::Test
     assert_equal [7, 7], given(requests: 14, standing: 2)
   end
 
+  test "no more is asked behind others than there is room for, but what stands idle is asked something" do
+    assert_equal [2, 2], given(requests: 20, standing: 2, room: 6_000, answer: 1_500)
+    assert_equal [1, 1], given(requests: 20, standing: 2, room: 0, answer: 1_500)
+  end
+
+  test "room is by the usual size of answers, and not by how small they may be" do
+    placed = place(requests: 4, standing: 1, answer: 8_000)
+    assert_in_delta 32_000, placed.spent
+  end
+
   private
 
   # @return [Array<Integer>] how many requests each connection that stands is given
-  def given(requests:, standing:, opening: [], round_trip: TRIP)
+  def given(**settings)
+    sizes = []
+    place(**settings).each { |_, exchanges| sizes << exchanges.size }
+    sizes
+  end
+
+  def place(requests:, standing:, opening: [], round_trip: TRIP, room: Float::INFINITY, answer: 1_500)
     now = 10.0
     connections = Array.new(standing) { Connection.new(nil, 0) } + opening.map { |seconds| Connection.new(now - seconds, 0) }
-    link = Client::Link.new("round_trip" => round_trip, "rate" => 1_000_000)
+    link = Client::Link.new("round_trip" => round_trip, "rate" => 1_000_000, "answer" => answer)
     waiting = Client::Waiting.new
     requests.times { |number| waiting.add(Client::Exchange.new(Hikyaku::HTTP::Request.new("GET", "http://a.example/#{number}"), nil, number: number)) }
-    placement = Client::Placement.new(Pool.new(connections), waiting, link: link, verdict: Client::Verdict.new(nil, now: 0.0), pipe: true, now: now)
+    verdict = Client::Verdict.new(nil, now: 0.0)
+    placement = Client::Placement.new(Pool.new(connections), waiting, link: link, verdict: verdict, pipe: true, room: room, now: now)
     waiting.hand_out { |exchange| placement.give?(exchange) }
-    sizes = []
-    placement.each { |_, exchanges| sizes << exchanges.size }
-    sizes
+    placement
   end
 end

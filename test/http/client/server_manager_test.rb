@@ -204,6 +204,34 @@ class HTTPClientServerManagerTest < Minitest::Test
     end
   end
 
+  test "what has no room yet is asked as soon as it has, though nothing comes meanwhile" do
+    far(6) do |manager, _, _|
+      manager.link.define_singleton_method(:window) { 1e6 }
+      manager.link.define_singleton_method(:rate) { 100_000.0 }
+      manager.connections.first.instance_variable_set(:@brought, 1_000_000)
+      manager.link.define_singleton_method(:answer_bytes) { 20_000.0 }
+      manager.tend(time = now)
+      assert_equal 6 + 4, manager.connections.first.unanswered.size
+      assert_operator manager.deadline, :<=, time + 0.011
+      manager.tend(time + 0.1)
+      assert_equal 6 + 4, manager.connections.first.unanswered.size
+      manager.tend(time + 0.3)
+      assert_equal 6 + 5, manager.connections.first.unanswered.size
+    end
+  end
+
+  test "what is asked alone says nothing of the size of what is asked by the dozen" do
+    Misbehaving.run(:well_behaved) do |server|
+      manager = manager_of(server)
+      usual = manager.link.answer_bytes
+      assert_equal [200], answers(manager, [exchange(server, "GET", "/alone")])
+      assert_equal usual, manager.link.answer_bytes
+      answers(manager, Array.new(4) { |i| exchange(server, "GET", "/#{i}") })
+      refute_equal usual, manager.link.answer_bytes
+      manager.close
+    end
+  end
+
   test "connections are opened before anything is known to be asked where much was asked before, and not elsewhere" do
     {20 => 4, 4 => 4, 3 => 3, 1 => 1, 0 => 1}.each do |usual, connections|
       Misbehaving.run(:well_behaved) do |server|

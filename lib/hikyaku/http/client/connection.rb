@@ -31,6 +31,8 @@ module Hikyaku
         attr_reader :moved_at
         # @return [Integer] requests that were written
         attr_reader :asked
+        # @return [Integer] bytes that came
+        attr_reader :brought
         # @return [Boolean] whether one request at a time is asked for now: the connection before it broke off
         attr_accessor :cautious
         # @return [Boolean] whether two requests were written at once, to see what becomes of the second
@@ -52,7 +54,7 @@ module Hikyaku
           @pipeline = Pipeline.new(tags: settings.cache, **settings.limits)
           @patience = Patience.new(route, settings.timeouts)
           @outgoing = Outgoing.new
-          @asked = 0
+          @asked = @brought = 0
           @rested = 0.0
           @moved_at = @written_at = now
           @io = @refused = nil
@@ -272,6 +274,7 @@ module Hikyaku
         def read(now)
           cause, error = @incoming.read(@io, now) do |count|
             @moved_at = now
+            @brought += count
             @owner.received(count, now)
           end
           return break_off(cause, error) if cause

@@ -107,9 +107,10 @@ module Hikyaku
         # @return [Hash] of JSON's values
         def record = {"round_trip" => @round_trip&.round(6), "rate" => @rate&.round, "answer" => @answer_bytes.round}.compact
 
-        private
+        # @return [Boolean]
+        def near? = !round_trip.nil? && round_trip < NEAR
 
-        def near? = !@round_trip.nil? && @round_trip < NEAR
+        private
 
         def take(rate)
           @steady = (@rate && rate < @rate * GROWTH) ? @steady + 1 : 0

@@ -20,11 +20,15 @@ module Hikyaku
         # @param link [Link]
         # @param verdict [Verdict]
         # @param pipe [Boolean] whether anything may go behind others
+        # @param room [Float] bytes of answers that may be asked for behind others: see {Pace}
         # @param now [Float] seconds of the monotonic clock
-        def initialize(pool, waiting, link:, verdict:, pipe:, now:)
+        def initialize(pool, waiting, link:, verdict:, pipe:, room:, now:)
           @pool = pool
           @waiting = waiting
           @mean = (link.rate.nil? || pool.under_way.zero?) ? link.hoped_bytes : link.answer_bytes
+          @usual = link.answer_bytes
+          @room = room
+          @spent = 0.0
           @limit = verdict.most_per_connection
           @pipe = pipe
           @now = now
@@ -40,11 +44,15 @@ module Hikyaku
         def give?(exchange)
           place = place_for(exchange) or return false
           @space -= exchange.expected_bytes(@mean)
+          @spent += exchange.expected_bytes(@usual)
           place.given << exchange
           place.size += 1
           place.alone ||= !exchange.pipelined?
           true
         end
+
+        # @return [Float] bytes of answers, about, that are asked for in this round
+        attr_reader :spent
 
         # @yieldparam connection [Connection]
         # @yieldparam exchanges [Array<Exchange>] that it is to ask
@@ -70,7 +78,7 @@ module Hikyaku
           return free(exchange) { |connection| connection.asked.zero? } if exchange.solitary?
           return free(exchange) { |connection| exchange.request.idempotent? || trusted?(connection) } unless exchange.pipelined? && @pipe
           best = shortest or return
-          best if @space >= exchange.expected_bytes(@mean) || best.size.zero?
+          best if best.size.zero? || (@space >= exchange.expected_bytes(@mean) && @spent < @room)
         end
 
         def free(exchange)

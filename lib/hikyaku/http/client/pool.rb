@@ -61,6 +61,9 @@ module Hikyaku
         # @return [Integer] requests that are under way
         def under_way = @connections.sum { |connection| connection.unanswered.size }
 
+        # @return [Integer] bytes that came over the connections that stand
+        def brought = @connections.sum(&:brought)
+
         # @return [Connection, nil] one with nothing to do, that takes anything which may go behind others
         def idle
           limit = @verdict.most_per_connection

@@ -4,6 +4,7 @@ require_relative "demand"
 require_relative "lateness"
 require_relative "lesson"
 require_relative "link"
+require_relative "pace"
 require_relative "placement"
 require_relative "pool"
 require_relative "repetition"
@@ -50,6 +51,7 @@ module Hikyaku
           record = memory.read(route.key)
           @verdict = Verdict.new(record["verdict"], now: clock.call)
           @link = Link.new(record["link"])
+          @pace = Pace.new(@link)
           @demand = Demand.new(record["demand"])
           @service = Service.new
           @waiting = Waiting.new
@@ -101,7 +103,7 @@ module Hikyaku
 
         # @return [Float, nil] when to call {#tend} at the latest
         def deadline
-          soonest = @pool.enough_until unless @waiting.empty?
+          soonest = [@pool.enough_until, @pace.again_at].compact.min unless @waiting.empty?
           connections.each do |connection|
             limit, late = connection.deadline, late_at(connection)
             soonest = limit if limit && (soonest.nil? || limit < soonest)
@@ -150,7 +152,7 @@ module Hikyaku
 
         # @api private
         def answered(connection, exchange, response, bytes)
-          @link.answered(bytes) unless exchange.conditional? || bytes > LARGE_BYTES
+          @link.answered(bytes) unless exchange.conditional? || bytes > LARGE_BYTES || alone?(connection)
           @service.answered(exchange, @link.round_trip) if connection.pipeline.batch_size == 1
           @verdict.limit.kept_open(connection.pipeline.answered) if response.keep_alive?
           Lesson.forgive(@verdict, exchange, response, @clock.call)
@@ -175,6 +177,9 @@ module Hikyaku
 
         def busy? = @pool.under_way > 1
 
+        # What is asked alone, as pages are, says nothing of the size of what is asked by the dozen.
+        def alone?(connection) = connection.pipeline.batch_size == 1 && @pool.under_way.zero? && @waiting.empty?
+
         # What waits goes to where there is a place, or a connection is opened for it.
         def ask(now)
           @waiting.drop_canceled
@@ -184,8 +189,10 @@ module Hikyaku
           wall = @clock.call
           probe(now) if @settings.pipelining && @verdict.state(wall) == :eligible
           pipe = @settings.pipelining && @verdict.pipe?(wall)
-          placement = Placement.new(@pool, @waiting, link: @link, verdict: @verdict, pipe: pipe, now: now)
+          room = @pace.room(now, @pool.brought)
+          placement = Placement.new(@pool, @waiting, link: @link, verdict: @verdict, pipe: pipe, room: room, now: now)
           @waiting.hand_out { |exchange| placement.give?(exchange) }
+          @pace.spend(placement.spent, more: more?)
           placement.each { |connection, exchanges| connection.ask(exchanges, now, round_trip: @link.round_trip, more: more?) }
           @pool.open_more(@waiting, pipe, now)
         end
