@@ -10,6 +10,16 @@ class HTTPClientLinkTest < Minitest::Test
 
   def setup = @link = Link.new
 
+  test "other connections bring what the first cannot until it brings as much as the line takes" do
+    assert_equal Float::INFINITY, @link.relief
+    assert_equal 0.0, @link.full
+    # Missing of 20,000 bytes: 5,400, for one other; of 100,000: 85,400, then 70,800, then 41,600, for five others.
+    {10_000 => 14_600, 20_000 => 14_600, 100_000 => 197_800 / 5}.each do |rate, bytes|
+      assert_in_delta bytes, Link.new("round_trip" => 1.0, "rate" => rate).relief, 1, rate.to_s
+    end
+    assert_in_delta 50, Link.new("round_trip" => 0.5, "rate" => 100_000, "answer" => 1_000).full
+  end
+
   test "before anything is known, a little may be under way, on one connection" do
     assert_equal [nil, nil, 1_500.0, 14_600.0, 1], [@link.round_trip, @link.rate, @link.answer_bytes, @link.window, @link.connections]
     assert_equal({"answer" => 1_500}, @link.record)

@@ -12,15 +12,15 @@ class HTTPClientPlacementTest < Minitest::Test
 
     def more? = true
   end
-  # One that stands, or is being opened for so many seconds.
-  Connection = Struct.new(:opening, :asked) do
+  # One that stands, or is being opened for so many seconds; it has brought so many bytes, and was asked so much since it was idle.
+  Connection = Struct.new(:opening, :asked, :brought, :batch, :unanswered) do
     def opening? = !opening.nil?
 
     def usable? = !opening?
 
     def rest(now) = now - (opening || 0)
 
-    def unanswered = []
+    def pipeline = Struct.new(:batch_size).new(batch)
 
     def load(_) = 0
 
@@ -49,6 +49,15 @@ class HTTPClientPlacementTest < Minitest::Test
     assert_equal [1, 1], given(requests: 20, standing: 2, room: 0, answer: 1_500)
   end
 
+  test "others are given what the first connection cannot bring, and it has the rest: the one that brought the most" do
+    # 14,600 bytes, of answers that may be half as large as usual.
+    way = {rate: 100_000, round_trip: 0.3, answer: 1_460}
+    assert_equal [20, 40], given(requests: 60, standing: 2, **way)
+    assert_equal [2, 2], given(requests: 4, standing: 2, **way)
+    assert_equal [5, 55], given(requests: 60, standing: 2, asked: 15, **way)
+    assert_equal [30, 30], given(requests: 60, standing: 2, asked: 15, **way, rate: 2_000_000)
+  end
+
   test "room is by the usual size of answers, and not by how small they may be" do
     placed = place(requests: 4, standing: 1, answer: 8_000)
     assert_in_delta 32_000, placed.spent
@@ -63,15 +72,17 @@ class HTTPClientPlacementTest < Minitest::Test
     sizes
   end
 
-  def place(requests:, standing:, opening: [], round_trip: TRIP, room: Float::INFINITY, answer: 1_500)
+  def place(requests:, standing:, opening: [], round_trip: TRIP, asked: 0, room: Float::INFINITY, answer: 1_500, rate: 1_000_000)
     now = 10.0
-    connections = Array.new(standing) { Connection.new(nil, 0) } + opening.map { |seconds| Connection.new(now - seconds, 0) }
-    link = Client::Link.new("round_trip" => round_trip, "rate" => 1_000_000, "answer" => answer)
+    connections = Array.new(standing) { |i| Connection.new(nil, 0, (i == 1) ? 1 : 0, asked, Array.new([asked, 1].min) { exchange(-1) }) } + opening.map { |seconds| Connection.new(now - seconds, 0, 0, 0, []) }
+    link = Client::Link.new("round_trip" => round_trip, "rate" => rate, "answer" => answer)
     waiting = Client::Waiting.new
-    requests.times { |number| waiting.add(Client::Exchange.new(Hikyaku::HTTP::Request.new("GET", "http://a.example/#{number}"), nil, number: number)) }
+    requests.times { |number| waiting.add(exchange(number)) }
     verdict = Client::Verdict.new(nil, now: 0.0)
     placement = Client::Placement.new(Pool.new(connections), waiting, link: link, verdict: verdict, pipe: true, room: room, now: now)
     waiting.hand_out { |exchange| placement.give?(exchange) }
     placement
   end
+
+  def exchange(number) = Client::Exchange.new(Hikyaku::HTTP::Request.new("GET", "http://a.example/#{number}"), nil, number: number)
 end

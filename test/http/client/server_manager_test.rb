@@ -180,11 +180,16 @@ class HTTPClientServerManagerTest < Minitest::Test
     end
   end
 
+  test "the last of so many requests as fill the line is finished at once" do
+    far(6, full: 5.2) { |_, _, socket| assert_equal 6, hear(socket).scan("\r\n\r\n").size }
+    far(6, full: 3.2) { |_, _, socket| assert_equal 5, hear(socket).scan("\r\n\r\n").size }
+  end
+
   test "of few requests the last is not left unfinished: that would be one more write" do
     UNIXSocket.pair do |near, _|
       {2 => false, 3 => true}.each do |count, unfinished|
         connection = opened(near)
-        connection.ask(Array.new(count) { |i| exchange(nil, "GET", "/p#{i}") }, now, round_trip: 0.5, more: true)
+        connection.ask(Array.new(count) { |i| exchange(nil, "GET", "/p#{i}") }, now, round_trip: 0.5, enough: 2)
         assert_equal unfinished, connection.instance_variable_get(:@outgoing).unfinished?
       end
     end
@@ -380,10 +385,10 @@ class HTTPClientServerManagerTest < Minitest::Test
   private_constant :ANSWER
 
   # The manager of a server that is far, of whose answers so many may be under way; twenty exchanges, as far as they were asked; and the server's end.
-  def far(room)
+  def far(room, full: 0.0)
     TCPServer.open("127.0.0.1", 0) do |server|
       manager = manager_of(Struct.new(:url).new("http://127.0.0.1:#{server.local_address.ip_port}/"))
-      known = {window: room * 2_000.0, hoped_bytes: 2_000.0, answer_bytes: 2_000.0, connections: 1, round_trip: 0.5}
+      known = {window: room * 2_000.0, hoped_bytes: 2_000.0, answer_bytes: 2_000.0, connections: 1, round_trip: 0.5, full: full}
       known.each { |name, value| manager.link.define_singleton_method(name) { value } }
       manager.verdict.define_singleton_method(:state) { |_| :pipe }
       manager.verdict.define_singleton_method(:pipe?) { |_| true }

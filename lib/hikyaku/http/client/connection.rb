@@ -19,11 +19,9 @@ module Hikyaku
       class Connection
         # More writes cost more than they gain on a shorter way.
         FAR = 0.02 # seconds of a round trip
-        # So few keep a server busy only for as long as a request needs to get there: then the last is not left unfinished.
-        FEW = 2
         CLOSED = [IOError, SystemCallError, OpenSSL::SSL::SSLError].freeze
         NONE = [].freeze
-        private_constant :FAR, :FEW, :CLOSED, :NONE
+        private_constant :FAR, :CLOSED, :NONE
 
         # @return [Pipeline]
         attr_reader :pipeline
@@ -108,9 +106,10 @@ module Hikyaku
         # @param exchanges [Array<Exchange>]
         # @param now [Float]
         # @param round_trip [Float, nil] seconds
-        # @param more [Boolean] whether more will be asked here as soon as something was answered, if it is a long way; see {#finish_unless}
+        # @param enough [Integer, nil] requests that keep the server busy until more come, where more will come: beyond so many the last is left
+        #   unfinished, if it is a long way; see {Outgoing#add} and {#finish_unless}
         # @return [void]
-        def ask(exchanges, now, round_trip: nil, more: false)
+        def ask(exchanges, now, round_trip: nil, enough: nil)
           @written_at = now if @outgoing.empty?
           if (was_idle = idle?)
             @rested = rest(now)
@@ -118,17 +117,17 @@ module Hikyaku
           end
           requests = exchanges.map { |exchange| enter(exchange, now) }
           @far = round_trip && round_trip > FAR
-          unfinished = @far && more && exchanges.last.pipelined? && unanswered.size > FEW
+          unfinished = @far && enough && exchanges.last.pipelined? && unanswered.size > enough
           ends = (@far && was_idle) ? @outgoing.add_in_pieces(requests, unfinished: unfinished) : @outgoing.add(requests, unfinished: unfinished)
           exchanges.zip(ends) { |exchange, position| exchange.ends_at = position }
         end
 
-        # Finishes the request that was left unfinished because more was to be asked behind it, when nothing more is or the server has little to do.
+        # Finishes the request that was left unfinished, when nothing more is to be asked behind it or the server has too little to do.
         #
-        # @param more [Boolean] as of {#ask}
+        # @param enough [Integer, nil] as of {#ask}
         # @return [void]
-        def finish_unless(more)
-          @outgoing.finish if @outgoing.unfinished? && (!more || unanswered.size <= FEW)
+        def finish_unless(enough)
+          @outgoing.finish if @outgoing.unfinished? && (enough.nil? || unanswered.size <= enough)
         end
 
         # Nothing more is asked after the one whose turn it is, and what was to be asked after it is not written, as far as it was not already.

@@ -104,6 +104,23 @@ module Hikyaku
           needed.ceil.clamp(1, MOST_CONNECTIONS)
         end
 
+        # @return [Float] answers that fill the way there and back, as far as it is known
+        def full = (@rate && @round_trip) ? @rate * @round_trip / @answer_bytes : 0.0
+
+        # What the first connection cannot bring until a server sends as much on it as the line takes (twice as much with each round trip), and others
+        # have to, each its part. More on them than that would only have them share the line for longer, and end at different times.
+        #
+        # @return [Float] bytes of answers for each connection but the first
+        def relief
+          return Float::INFINITY unless @rate && @round_trip
+          full, burst, missing = @rate * @round_trip, INITIAL_BURST, 0.0
+          while burst < full
+            missing += full - burst
+            burst *= 2
+          end
+          [missing / [connections - 1, 1].max, INITIAL_BURST].max
+        end
+
         # @return [Hash] of JSON's values
         def record = {"round_trip" => @round_trip&.round(6), "rate" => @rate&.round, "answer" => @answer_bytes.round}.compact
 

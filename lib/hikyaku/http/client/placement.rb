@@ -12,8 +12,13 @@ module Hikyaku
         # What cannot be repeated is not entrusted to a connection that was idle for longer: the server may be closing it, seconds.
         TRUSTED = 2.0
         # A connection in this round: what is under way on it or given to it, how many these are, and whether one of them wants it to itself.
-        Place = Struct.new(:connection, :given, :size, :alone)
-        private_constant :MOST_UNANSWERED, :FEWEST, :SOON, :TRUSTED, :Place
+        Place = Struct.new(:connection, :given, :size, :alone) do
+          # Requests since it was last idle.
+          def batch = (given.size == size) ? size : connection.pipeline.batch_size + given.size
+        end
+        # Answers may be so much smaller than they usually are: what others bring beside the first connection is by these.
+        SMALLER = 2
+        private_constant :MOST_UNANSWERED, :FEWEST, :SOON, :TRUSTED, :Place, :SMALLER
 
         # @param pool [Pool]
         # @param waiting [Waiting]
@@ -36,6 +41,8 @@ module Hikyaku
           @space = pipe ? link.window - pool.connections.sum { |connection| connection.load(@mean) } : 0
           @places = pool.connections.filter_map { |connection| place(connection) if connection.usable? && !connection.probing }
           @share = share
+          @first_place = @places.max_by { |place| place.connection.brought }
+          @beside = SMALLER * link.relief / @usual
           reserve
         end
 
@@ -99,7 +106,7 @@ module Hikyaku
 
         # Nothing goes behind what wants a connection to itself, nor where such a one is to go next.
         def takes?(place)
-          return false if place.alone || place.equal?(@reserved) || full?(place)
+          return false if place.alone || place.equal?(@reserved) || full?(place) || (place.batch >= @beside && !place.equal?(@first_place))
           place.connection.cautious ? place.size.zero? : place.size < @share
         end
 

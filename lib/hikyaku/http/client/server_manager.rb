@@ -22,12 +22,13 @@ module Hikyaku
       # ({Link#window}), on as few connections as fill it. Whatever goes wrong costs the verdict, and what was unanswered is asked again, one by one.
       class ServerManager
         PROBE = 2 # requests
+        FEW = 2 # requests that keep a server busy in any case
         # An answer that takes the line for longer holds up the others: they go elsewhere.
         LARGE_BYTES = 256_000
         LARGE_SECONDS = 2.0
         # What is known is not written down more often, seconds.
         BETWEEN_NOTES = 0.1
-        private_constant :PROBE, :LARGE_BYTES, :LARGE_SECONDS, :BETWEEN_NOTES
+        private_constant :PROBE, :FEW, :LARGE_BYTES, :LARGE_SECONDS, :BETWEEN_NOTES
 
         # @return [Route]
         attr_reader :route
@@ -89,7 +90,7 @@ module Hikyaku
         def tend(now)
           connections.dup.each { |connection| look_after(connection, now) }
           ask(now) unless @waiting.empty?
-          connections.each { |connection| connection.finish_unless(more?) }
+          connections.each { |connection| connection.finish_unless(enough) }
           connections.dup.each { |connection| connection.flush(now) } if connections.any?(&:writes?)
           return @used_at = now unless idle?
           @demand.over
@@ -193,11 +194,14 @@ module Hikyaku
           placement = Placement.new(@pool, @waiting, link: @link, verdict: @verdict, pipe: pipe, room: room, now: now)
           @waiting.hand_out { |exchange| placement.give?(exchange) }
           @pace.spend(placement.spent, more: more?)
-          placement.each { |connection, exchanges| connection.ask(exchanges, now, round_trip: @link.round_trip, more: more?) }
+          placement.each { |connection, exchanges| connection.ask(exchanges, now, round_trip: @link.round_trip, enough: enough) }
           @pool.open_more(@waiting, pipe, now)
         end
 
         def more? = @waiting.count(:pipelined).positive?
+
+        # @return [Integer, nil] requests on each connection that fill the line while the next are under way; nil where none are to come
+        def enough = more? ? [(@link.full / connections.size).ceil + 1, FEW].max : nil
 
         # What is alone, where a connection stands idle: most requests of most programs.
         #
