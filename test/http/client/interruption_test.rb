@@ -107,7 +107,8 @@ class HTTPClientInterruptionTest < Minitest::Test
 
   def serving
     server = TCPServer.new("127.0.0.1", 0)
-    threads = [Thread.new { loop { threads << serve(server.accept) } }]
+    threads = []
+    threads << Thread.new { loop { threads << serve(server.accept) } }
     yield "http://127.0.0.1:#{server.local_address.ip_port}"
   ensure
     threads&.each(&:kill)
