@@ -113,10 +113,49 @@ class CodecAcceptTest < Minitest::Test
     end
   end
 
+  MEMBERS = ["application/json", "application/vnd.msgpack", "application/x-mpac", "application/*", "*/*", "text/*", "text/html", "APPLICATION/JSON"].freeze
+  WEIGHTS = {"" => 1.0, ";q=0" => 0.0, "; q=0.5" => 0.5, ";Q=1.000" => 1.0, ";q=.25" => 0.25, ";q=0.001" => 0.001}.freeze
+
+  test "random fields with random weights, and members twice, are read as the specification says" do
+    random = Random.new(8)
+    2_000.times do
+      members = Array.new(random.rand(1..6)) { [MEMBERS.sample(random: random), WEIGHTS.keys.sample(random: random)] }
+      field = members.map(&:join).join([",", ", ", " ,\t"].sample(random: random))
+      accept = Codec::Accept.parse(field)
+      ["application/json", "application/vnd.msgpack", "text/html", "image/png"].each { |type| assert_equal expected(members, type), accept.quality(type), "#{type}: #{field}" }
+      chosen = Codec.negotiate(field)
+      assert_equal [chosen], [Codec.negotiate("#{field}, #{field}")], field
+      assert_equal chosen.nil?, Codec.formats.none? { |format| accept.quality(format.media_types).positive? }, field
+    end
+  end
+
+  test "garbage between members changes nothing, and garbage alone is read to its end" do
+    random = Random.new(8)
+    garbage = ["json", "application/json;q=7", "a/b;q=NaN", ";;", "=", "\x00", "\xff".b, "*/json", "q=0", "a/b;q=0.0000", "/", "application/"]
+    1_000.times do
+      members = Array.new(random.rand(1..4)) { MEMBERS.sample(random: random) + WEIGHTS.keys.sample(random: random) }
+      between = members.flat_map { |member| [*garbage.sample(random.rand(3), random: random), member] }.map(&:b)
+      assert_equal [Codec.negotiate(members.join(","))], [Codec.negotiate(between.join(","))], between.inspect
+      bytes = Array.new(random.rand(20)) { [*garbage, ",", ";", "\"", "\\", " ", *MEMBERS].sample(random: random).b }.join
+      assert_includes [nil, :json, :msgpack], Codec.negotiate(bytes)&.name
+    end
+  end
+
   test "what is raised for a 406 names what is offered" do
     error = Codec::NotAcceptable.new(Codec.formats)
     assert_equal "nothing that the field Accept asks for is offered; there is application/json (json) and application/vnd.msgpack (msgpack)", error.message
     assert_equal %i[json msgpack], error.formats.map(&:name)
     assert_kind_of Hikyaku::Error, error
+  end
+
+  private
+
+  # RFC 9110, section 12.5.1, for members without parameters: the most exact range that fits a type decides.
+  def expected(members, type)
+    [type, "#{type[%r{[^/]+}]}/*", "*/*"].each do |range|
+      weights = members.filter_map { |name, weight| WEIGHTS.fetch(weight) if name.casecmp?(range) }
+      return weights.max if weights.any?
+    end
+    0.0
   end
 end

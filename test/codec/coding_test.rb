@@ -99,12 +99,18 @@ class CodingTest < Minitest::Test
   end
 
   test "a coding whose gem is not there says which gem to add" do
-    library = Coding.const_get(:Library).new("br", "no-such-gem-as-this") { true }
+    library = Hikyaku::Library.new("no-such-gem-as-this") { true }
     refute_predicate library, :there?
-    error = assert_raises(Coding::Unavailable) { library.there! }
-    assert_kind_of Hikyaku::Error, error
-    assert_equal 'the content coding br needs the gem no-such-gem-as-this: add `gem "no-such-gem-as-this"` to the Gemfile', error.message
-    refute_predicate Coding::Library.new("gzip", "zlib") { false }, :there?
+    %w[br zstd].each do |name|
+      coding = Coding[name].dup.tap { |other| other.instance_variable_set(:@library, library) }
+      [-> { coding.compress("a") }, -> { coding.stream }].each do |use|
+        error = assert_raises(Hikyaku::Codec::Unavailable, &use)
+        assert_kind_of Hikyaku::Error, error
+        assert_equal "the content coding #{name} needs the gem no-such-gem-as-this: add `gem \"no-such-gem-as-this\"` to the Gemfile", error.message
+      end
+    end
+    refute_predicate Hikyaku::Library.new("zlib") { false }, :there?
+    assert_predicate Hikyaku::Library.new("zlib") { true }, :there?
   end
 
   private

@@ -4,6 +4,7 @@ require "test_helper"
 require "hikyaku/codec"
 require "msgpack"
 require "support/generated_objects"
+require "support/mutated_bytes"
 
 # Bytes that were something once, and have been changed at random: either they are read, and then exactly, or they are Malformed. Nothing else is raised,
 # and no process dies.
@@ -11,12 +12,6 @@ class CodecHostileBytesTest < Minitest::Test
   Codec = Hikyaku::Codec
   SEED = Integer(ENV.fetch("HIKYAKU_TEST_SEED", "8"))
   ROUNDS = 3_000
-  # First bytes and parts of text that mean something.
-  TOKENS = {
-    msgpack: ["\xc1", "\xc7", "\xc9\xff\xff\xff\xff", "\xd4", "\xd7\xff", "\xd9", "\xdb\xff\xff\xff\xff", "\xdc\xff\xff", "\xdd\xff\xff\xff\xff", "\xdf\xff\xff\xff\xff",
-      "\x91" * 60, "\x81\xa1a" * 60, "\xcb\x7f\xf8", "\xed\xa0\x80", "\xff", "\x80", "\xa1a"],
-    json: ["[", "]", "{", "}", "\"", "\\", "\\u", "\\ud800", ",", ":", "1e999", "9" * 400, "[" * 60, "null", "\xff", "\xed\xa0\x80", "-", "\0"]
-  }.transform_values { |tokens| tokens.map(&:b) }.freeze
 
   %i[msgpack json].each do |name|
     test "#{name} that was changed is read exactly, or refused" do
@@ -66,19 +61,7 @@ class CodecHostileBytesTest < Minitest::Test
     random = Random.new(SEED)
     generator = GeneratedObjects.new(random)
     seeds = Array.new(60) { Codec[name].dump([generator.next(2)]) }
-    Array.new(ROUNDS) { mutate(seeds[random.rand(seeds.size)].dup, random, TOKENS.fetch(name)) }
-  end
-
-  def mutate(bytes, random, tokens)
-    random.rand(1..3).times do
-      at = random.rand(bytes.bytesize + 1)
-      case random.rand(4)
-      when 0 then bytes.setbyte(at, random.rand(256)) if at < bytes.bytesize
-      when 1 then bytes[at, 0] = tokens[random.rand(tokens.size)]
-      when 2 then bytes[at, random.rand(4)] = ""
-      else bytes[at, 8] = bytes[random.rand(bytes.bytesize + 1), 8] || ""
-      end
-    end
-    bytes
+    mutated = MutatedBytes.new(random, seeds, name)
+    Array.new(ROUNDS) { mutated.next }
   end
 end

@@ -11,9 +11,8 @@ class CodecTest < Minitest::Test
   PACKED = "application/vnd.msgpack"
 
   class << self
-    def application = @application ||= CodecApplication.new(codec: true, codec_params: {max_bytes: 10_000, max_depth: 20, max_items: 1_000})
+    def application = CodecApplication.shared(codec: true, codec_params: {max_bytes: 10_000, max_depth: 20, max_items: 1_000})
   end
-  Minitest.after_run { @application&.stop }
 
   OBJECTS = ["records", "record", "alba", "alba text", "blueprint", "blueprint text", "nothing"].freeze
 

@@ -19,6 +19,13 @@ class CodecApplication
     def value = (self["content-type"].start_with?("application/vnd.msgpack") ? MessagePack.unpack(body) : JSON.parse(body))
   end
 
+  # @param settings [Hash] see {#initialize}
+  # @return [CodecApplication] one for all tests that want the same, until they are over: to start one takes seconds
+  def self.shared(**settings)
+    @shared ||= {}
+    @shared[settings] ||= new(**settings).tap { |application| Minitest.after_run { application.stop } }
+  end
+
   # @param compressed [Boolean] whether Hikyaku::Codec::Rack::Compression stands in front
   # @param settings [Hash] of `config.hikyaku`
   def initialize(compressed: false, **settings)

@@ -45,6 +45,9 @@ class CompressingApplication
     end
   end
 
+  # @return [Hikyaku::Codec::Rack::Compression]
+  attr_reader :middleware
+
   # @param options [Hash] of the middleware
   # @param inside [Array<Class>] what stands between it and the application
   # @param lint [Boolean]
@@ -53,7 +56,7 @@ class CompressingApplication
   def initialize(inside: [], lint: true, **options, &application)
     application = Rack::Lint.new(application) if lint
     application = inside.reverse.reduce(application) { |app, middleware| middleware.new(app) }
-    @application = Hikyaku::Codec::Rack::Compression.new(application, **options)
+    @application = @middleware = Hikyaku::Codec::Rack::Compression.new(application, **options)
     @application = Rack::Lint.new(@application) if lint
   end
 

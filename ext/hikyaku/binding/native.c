@@ -12,4 +12,5 @@ void Init_native(void)
     rb_hk_init_crc32c(module);
     rb_hk_init_head(module);
     rb_hk_init_plain(module);
+    rb_hk_init_unpack(module);
 }

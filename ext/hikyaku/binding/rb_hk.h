@@ -185,5 +185,6 @@ void rb_hk_init_broker(VALUE module);           /* rb_broker.c */
 void rb_hk_init_crc32c(VALUE module);           /* rb_crc32c.c */
 void rb_hk_init_head(VALUE module);             /* rb_head.c */
 void rb_hk_init_plain(VALUE module);            /* rb_plain.c */
+void rb_hk_init_unpack(VALUE module);           /* rb_unpack.c */
 
 #endif

@@ -19,6 +19,7 @@ module Hikyaku
     #
     # What servers do wrong is tolerated as browsers tolerate it: a body that is labelled gzip and is none is left as it is
     # ({Decoder#mislabelled?}), deflate may lack its wrapping, what stands behind the end of a coding is passed over, and a body of no bytes needs none.
+    # Names that nobody gave to a coding of bodies (none, utf-8, aws-chunked) are for the caller to see: {.known?}.
     module ContentCoding
       # One on the other.
       MOST_CODINGS = 3
@@ -33,12 +34,16 @@ module Hikyaku
         # @return [String] those that can be undone here, as the field Accept-Encoding has them: "gzip, br, zstd"
         def accepted = @accepted ||= OFFERED.select { |name| STAGES.fetch(name).available? }.join(", ").freeze
 
+        # @param codings [Array<String>] see {.decoder}
+        # @return [Boolean] whether all have names of codings, though for one a gem may be missing
+        def known?(codings) = names(codings).all? { |name| STAGES.key?(name) }
+
         # @param codings [Array<String>] in the order in which they were applied, as the field Content-Encoding has them; in any case
         # @param max_bytes [Integer, nil] decoded; nil: there is no limit but one on what a single piece may become ({Decoder::MOST_AT_ONCE})
         # @return [Decoder, nil] nil when there is nothing to undo
         # @raise [Unsupported] one is not known here, or there are more than 3
         def decoder(codings, max_bytes:)
-          names = codings.map { |coding| coding.b.strip.downcase } - IDENTITY
+          names = names(codings)
           return if names.empty?
           raise Unsupported, "the body has #{names.size} content codings; #{MOST_CODINGS} are undone at most" if names.size > MOST_CODINGS
           Decoder.new(names.reverse.map { |name| stage(name) }, max_bytes: max_bytes)
@@ -46,10 +51,12 @@ module Hikyaku
 
         private
 
+        def names(codings) = codings.map { |coding| coding.b.strip.downcase } - IDENTITY
+
         def stage(name)
           known = STAGES[name]
           raise Unsupported, "the content coding #{name[0, SHOWN].inspect} is not known; #{accepted} and deflate are" unless known
-          raise Unsupported, "the content coding #{name} needs the gem #{known::GEM}, which is not there" unless known.available?
+          known::LIBRARY.there!(Unsupported, "the content coding #{name}") unless known.available?
           known.new
         end
       end

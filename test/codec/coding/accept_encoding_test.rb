@@ -83,4 +83,31 @@ class CodingAcceptEncodingTest < Minitest::Test
     end
     assert_equal "gzip", Coding.negotiate("#{"a," * 31}gzip", OFFERED).name
   end
+
+  NAMES = ["gzip", "x-gzip", "br", "zstd", "deflate", "identity", "*", "GZIP"].freeze
+  WEIGHTS = {"" => 1_000, ";q=0" => 0, " ; q=0.5" => 500, ";Q=1.000" => 1_000, ";q=0.001" => 1}.freeze
+  GARBAGE = ["gz ip", "gzip;q=2", "=", ";;", "\x00", "br;q=NaN", "zstd;q=0.0000", "q=1", "identity;q=", "*;q"].freeze
+
+  test "random fields are read as the specification says, with members twice and garbage between them" do
+    random = Random.new(8)
+    1_000.times do
+      members = Array.new(random.rand(1..5)) { [NAMES.sample(random: random), WEIGHTS.keys.sample(random: random)] }
+      field = [*members.map(&:join), *GARBAGE.sample(random.rand(3), random: random)].shuffle(random: random)
+      accepted = Coding::AcceptEncoding.parse(field.join(","))
+      %w[gzip br zstd].each { |name| assert_equal weight(members, name) || 0, accepted.weight(name), field.inspect }
+      assert_equal [weight(members, "identity")], [accepted.identity], field.inspect
+      assert_equal [Coding.negotiate(field.join(","), OFFERED)], [Coding.negotiate((field * 2).join(", "), OFFERED)], field.inspect
+    end
+  end
+
+  private
+
+  # What is said of a coding by its name, or else by the asterisk; of several the lowest.
+  def weight(members, name)
+    [[name, *("x-gzip" if name == "gzip")], ["*"]].each do |names|
+      weights = members.filter_map { |coding, weight| WEIGHTS.fetch(weight) if names.include?(coding.downcase) }
+      return weights.min if weights.any?
+    end
+    nil
+  end
 end

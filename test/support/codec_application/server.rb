@@ -214,6 +214,11 @@ class ItemsController < ActionController::Base
     render json: {params: params.to_unsafe_h.except("controller", "action", "format"), name: params[:name].class.name}
   end
 
+  # Says nothing of what it was sent: JSON could not say all of it.
+  def taken
+    render plain: params.to_unsafe_h.inspect.bytesize.to_s
+  end
+
   def rows
     started = 0
     counted = Enumerator.new(params[:count].to_i) do |yielder|

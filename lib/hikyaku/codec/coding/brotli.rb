@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../../library"
 require_relative "levels"
-require_relative "library"
 
 module Hikyaku
   module Codec
@@ -21,7 +21,7 @@ module Hikyaku
 
         def initialize
           @name = "br"
-          @library = Library.new(@name, "brotli") { ::Brotli.respond_to?(:deflate) && ::Brotli.const_defined?(:Compressor) }
+          @library = Library.new("brotli") { ::Brotli.respond_to?(:deflate) && ::Brotli.const_defined?(:Compressor) }
           @levels = Levels.new(@name, 0..11, usual: LEVEL) {}
         end
 
@@ -34,7 +34,7 @@ module Hikyaku
         # @raise [InvalidLevel]
         # @raise [Unavailable]
         def compress(bytes, level: nil)
-          @library.there!
+          there!
           ::Brotli.deflate(bytes, quality: @levels.check(level))
         end
 
@@ -43,9 +43,13 @@ module Hikyaku
         # @raise [InvalidLevel]
         # @raise [Unavailable]
         def stream(level: nil)
-          @library.there!
+          there!
           Stream.new(::Brotli::Compressor.new(quality: @levels.check(level), lgwin: WINDOW_BITS))
         end
+
+        private
+
+        def there! = @library.there!(Unavailable, "the content coding br")
 
         # One body in pieces: each method gives the bytes that are to be sent next, which may be none.
         class Stream

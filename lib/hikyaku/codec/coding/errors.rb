@@ -1,17 +1,12 @@
 # frozen_string_literal: true
 
-require_relative "../../error"
+require_relative "../errors"
 
 module Hikyaku
   module Codec
     module Coding
       # There is no such content coding here. The message names it.
       class Unknown < ArgumentError
-        include Error
-      end
-
-      # The coding needs a gem that is not there. The message names the gem.
-      class Unavailable < StandardError
         include Error
       end
 

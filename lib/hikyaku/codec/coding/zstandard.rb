@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../../library"
 require_relative "levels"
-require_relative "library"
 
 module Hikyaku
   module Codec
@@ -20,7 +20,7 @@ module Hikyaku
 
         def initialize
           @name = "zstd"
-          @library = Library.new(@name, "zstd-ruby") { ::Zstd.const_defined?(:StreamingCompress) }
+          @library = Library.new("zstd-ruby") { ::Zstd.const_defined?(:StreamingCompress) }
           @levels = Levels.new(@name, LEVELS, usual: LEVEL) { |level| ::Zstd::StreamingCompress.new(level: level) }
         end
 
@@ -33,7 +33,7 @@ module Hikyaku
         # @raise [InvalidLevel]
         # @raise [Unavailable]
         def compress(bytes, level: nil)
-          @library.there!
+          there!
           contexts = @levels.contexts(level)
           compressor = contexts.take
           out = compressor.compress(bytes) << compressor.finish
@@ -46,9 +46,13 @@ module Hikyaku
         # @raise [InvalidLevel]
         # @raise [Unavailable]
         def stream(level: nil)
-          @library.there!
+          there!
           Stream.new(@levels.contexts(level))
         end
+
+        private
+
+        def there! = @library.there!(Unavailable, "the content coding zstd")
 
         # One body in pieces: each method gives the bytes that are to be sent next, which may be none.
         class Stream

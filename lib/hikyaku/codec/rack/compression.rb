@@ -6,6 +6,7 @@ require_relative "compression/cache"
 require_relative "compression/entity_tags"
 require_relative "compression/fields"
 require_relative "compression/memory"
+require_relative "compression/ranges"
 require_relative "compression/types"
 
 module Hikyaku
@@ -22,11 +23,12 @@ module Hikyaku
       # for bodies that are the same, byte by byte, and for no other.
       #
       # Left alone are responses of other types, those that are encoded or partial already, `Cache-Control: no-transform`, event streams, bodies with `call`
-      # alone, and whatever the application says it of: `env["hikyaku.compression"] = false`. A request with the field Range is answered without a coding.
-      # So is one that refuses even identity: the server may disregard the field (RFC 9110, section 12.5.3), and a client that sent it by mistake
-      # can read the answer.
+      # alone, and whatever the application says it of: `env["hikyaku.compression"] = false`. A request with the field Range is answered without a coding;
+      # one with If-Range and a date, which does not say of which coding, is answered whole where there could be one, for which the application is
+      # asked again. A request that refuses even identity is answered without a coding, too: the server may disregard the field (RFC 9110, section 12.5.3),
+      # and a client that sent it by mistake can read the answer.
       #
-      # RFC 9110, sections 8.4, 8.8.3.3, 12.5.3 and 12.5.5; RFC 9111, section 5.2.2.6.
+      # RFC 9110, sections 8.4, 8.8.3.3, 12.5.3, 12.5.5 and 13.1.5; RFC 9111, section 5.2.2.6.
       class Compression
         # What an application sets to false in a request's environment, so that the response is not compressed.
         SWITCH = "hikyaku.compression"
@@ -41,7 +43,8 @@ module Hikyaku
         # @param cache_bytes [Integer] that the cache of compressed bodies may hold, with the bodies themselves; 0: there is none
         # @param types [Array<String>] media types: "application/json", "text/*", "application/*+json"
         # @param levels [Hash{Symbol => Integer}] of codings; see {Coding::Gzip#compress} and its like
-        # @raise [Coding::Unknown, Coding::Unavailable, Coding::InvalidLevel]
+        # @raise [Coding::Unknown, Coding::InvalidLevel]
+        # @raise [Unavailable] the gem of a coding is not there
         def initialize(app, codings: nil, min_bytes: MIN_BYTES, cache_bytes: CACHE_BYTES, types: Types::USUAL, levels: {})
           @app = app
           @codings = codings ? codings.map { |name| Coding[name] } : Coding.available
@@ -57,11 +60,29 @@ module Hikyaku
         # @param env [Hash]
         # @return [Array] status, header fields and body
         def call(env)
+          return answer(env) unless Ranges.doubtful?(env)
+          whole = Ranges.whole(env)
+          status, headers, body = response = answer(env)
+          return response unless status.to_i == 206 && of_coded?(env, headers)
+          Bodies.close(body)
+          answer(whole)
+        end
+
+        private
+
+        def answer(env)
           coding = choice(env)
           tags = EntityTags.new(env, coding)
           status, headers, body = response = tags.given { @app.call(env) }
-          return response if status.to_i < 200 || headers["rack.hijack"] || env[SWITCH] == false
+          return response if untouched?(env, status.to_i, headers)
           return [status, tags.unmodified(Fields.varying(headers)), body] if status.to_i == 304
+          answer = represented(env, coding, response)
+          return answer unless status.to_i == 200 && answer[1]["etag"] == headers["etag"] && tags.known?(headers["etag"])
+          known(answer)
+        end
+
+        def represented(env, coding, response)
+          status, headers, body = response
           return response unless compressible?(status.to_i, headers, body)
           headers = Fields.varying(headers)
           return [status, headers, body] if coding.is_a?(Symbol) || coding.nil? || Fields.partial?(status.to_i, headers)
@@ -69,11 +90,24 @@ module Hikyaku
           [status, headers, body]
         end
 
-        private
+        def untouched?(env, status, headers) = status < 200 || headers["rack.hijack"] || env[SWITCH] == false
+
+        # Whether this is a part of what others get with a coding.
+        def of_coded?(env, headers)
+          type = headers["content-type"]
+          !untouched?(env, 206, headers) && !Fields.fixed?(headers) && (@types.include?(type) || Ranges.several?(type))
+        end
+
+        # The client has it, by a tag that the application gave itself, and that ends as ours do: so it did not see it.
+        def known(answer)
+          _, headers, body = answer
+          Bodies.close(body)
+          [304, Fields.unmodified(headers), []]
+        end
 
         # @return [Coding::Gzip, Coding::Brotli, Coding::Zstandard, :identity, nil]
         def choice(env)
-          return :identity if env.key?("HTTP_RANGE")
+          return :identity if Ranges.asked?(env)
           return :identity if env.key?("HTTP_CACHE_CONTROL") && Fields.transformation_refused?(env["HTTP_CACHE_CONTROL"])
           field = env["HTTP_ACCEPT_ENCODING"] or return :identity
           @choices.fetch(field) { Coding.negotiate(field, @codings) }

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../../library"
 require_relative "errors"
-require_relative "library"
 
 module Hikyaku
   module HTTP
@@ -12,14 +12,13 @@ module Hikyaku
       #
       # @api private
       class Brotli
-        GEM = "brotli"
+        # In a version that can stop in between.
+        LIBRARY = Library.new("brotli") { defined?(::Brotli::Decompressor) && ::Brotli::Decompressor.method_defined?(:can_accept_more_data) }
         PIECE = 65_536 # bytes that come out at once
         private_constant :PIECE
 
-        # @return [Boolean] whether the gem is there, in a version that can stop in between
-        def self.available?
-          Library.there?(GEM) && !defined?(::Brotli::Decompressor).nil? && ::Brotli::Decompressor.method_defined?(:can_accept_more_data)
-        end
+        # @return [Boolean] whether its gem is there
+        def self.available? = LIBRARY.there?
 
         # @param decompressor [#process, #finished?, #can_accept_more_data]
         def initialize(decompressor = ::Brotli::Decompressor.new)

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../../library"
 require_relative "errors"
-require_relative "library"
 require_relative "zstandard/frames"
 
 module Hikyaku
@@ -13,15 +13,14 @@ module Hikyaku
       #
       # @api private
       class Zstandard
-        GEM = "zstd-ruby"
+        # In a version that can stop in between.
+        LIBRARY = Library.new("zstd-ruby") { defined?(::Zstd::StreamingDecompress) && ::Zstd::StreamingDecompress.method_defined?(:decompress_with_pos) }
         # What the gem gives at once at most, which is as much as a block can be. After so much, there may be more.
         PIECE = 131_072
         private_constant :PIECE
 
-        # @return [Boolean] whether the gem is there, in a version that can stop in between
-        def self.available?
-          Library.there?(GEM) && !defined?(::Zstd::StreamingDecompress).nil? && ::Zstd::StreamingDecompress.method_defined?(:decompress_with_pos)
-        end
+        # @return [Boolean] whether its gem is there
+        def self.available? = LIBRARY.there?
 
         # @param decompressor [#decompress_with_pos]
         def initialize(decompressor = ::Zstd::StreamingDecompress.new)

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "minitest/mock"
 require "support/compressing_application"
 
 # Identical bodies are compressed once, and nobody gets anything but what would have been made of the bytes of the response.
@@ -9,42 +10,95 @@ class CodecRackCompressionCacheTest < Minitest::Test
   TEXT = "{\"name\":\"value\"}," * 200
   JSON = {"content-type" => "application/json"}.freeze
 
-  test "a body that comes again is kept, and from then on it is not compressed, whatever asks for it" do
+  test "a body is compressed once for each coding, whatever asks for it" do
     application = CompressingApplication.new(lint: false) { |env| [200, JSON.merge("etag" => "\"#{env["PATH_INFO"]}\""), [TEXT.dup]] }
-    first, second = Array.new(2) { application.get(path: "/one").pieces.first }
-    refute_same first, second
-    assert_equal first, second
-    assert_same second, application.get(path: "/two").pieces.first
-    other = application.get("br").pieces.first
-    refute_equal second, other
-    assert_same other, application.get("br").pieces.first
-    assert_same second, application.get.pieces.first
+    %w[gzip br zstd].each_with_index do |name, index|
+      calls = compressions(name) do
+        first, second, third = %w[/one /one /two].map { |path| application.get(name, path: path).pieces.first }
+        assert_equal [first, TEXT], [second, application.get(name).text]
+        assert_same second, third
+      end
+      assert_equal 1, calls, index
+    end
+    assert_equal(0, %w[gzip br zstd].sum { |name| compressions(name) { application.get(name) } })
   end
 
-  test "of bodies that come once nothing is kept" do
-    cache = Cache.new(1_000_000)
-    10_000.times { |index| cache.fetch("body #{index}", "gzip") { "coded" } }
-    assert_equal 0, cache.bytes
-    assert_operator cache.seen, :<=, 8_192
-    cache.fetch("body 6000", "gzip") { "coded" }
-    assert_operator cache.bytes, :>, 0, "so long ago it was not"
-    assert_equal %w[one two two], %w[one two three].map { |coded| cache.fetch("body", "gzip") { coded } }
-    assert_operator cache.bytes, :>, 0
+  test "what comes once pushes out what came once, and nothing of what came again" do
+    cache = Cache.new(100_000)
+    useful = Array.new(20) { |index| "useful #{index}".ljust(1_000) }
+    2.times { useful.each { |body| cache.fetch(body, "gzip") { "coded #{body}" } } }
+    10_000.times { |index| cache.fetch("body #{index}".ljust(3_000), "gzip") { "coded" } }
+    useful.each { |body| assert_equal "coded #{body}", cache.fetch(body, "gzip") { flunk "it was forgotten" } }
+    assert_operator cache.bytes, :<=, 100_000
+    assert_equal %w[once once], Array.new(2) { cache.fetch("body 9999".ljust(3_000), "gzip") { flunk "it was forgotten" } }.map { "once" }
+    assert_equal %w[again again], Array.new(2) { |index| cache.fetch("body 6000".ljust(3_000), "gzip") { index.zero? ? "again" : flunk("it was forgotten") } }
+    assert_equal "new", cache.fetch("body 1".ljust(3_000), "gzip") { "new" }
+  end
+
+  test "of bodies that came once only so many hashes are known" do
+    seen = Cache.const_get(:Seen).new
+    refute(Array.new(10_000) { |index| seen.again?(index) }.any?)
+    assert_operator seen.size, :<=, 8_192
+    assert_equal [true, true, false], [9_999, 6_000, 1].map { |hash| seen.again?(hash) }
+  end
+
+  test "the latest bodies are there byte by byte as long as there is room, in any order, and no longer" do
+    random = Random.new(8)
+    latest = Cache.const_get(:Latest).new(10_000)
+    kept, sizes = [], []
+    3_000.times do |number|
+      if random.rand(6).zero? && (plain, coded = kept.reject(&:empty?).sample(random: random))
+        found = nil
+        latest.take(plain.hash, plain) { |*same| found = same }
+        assert_equal [plain, "gzip", coded], found
+        latest.take(plain.hash, plain) { flunk "it is still there" }
+        kept[kept.index([plain, coded])] = []
+      else
+        plain = "\u00E9#{number}#{"x" * random.rand(1_500)}".b
+        coded = random.bytes(random.rand(600))
+        kept << [plain, coded]
+        sizes << plain.bytesize + coded.bytesize
+        latest.keep(plain.hash, plain, "gzip", coded)
+        # What was taken leaves its room empty until it is written over, and before the end there may be too little for the next.
+        kept.shift && sizes.shift while sizes.sum > 7_500
+      end
+      assert_operator latest.bytes, :<=, 10_000
+    end
+    refute_empty kept.flatten
+    latest.keep(1, "x" * 9_000, "gzip", "y" * 1_000)
+    latest.take(1, "z" * 9_000) { flunk "it is another one" }
+    assert_equal 1, latest.size
+    kept.each { |plain,| plain && latest.take(plain.hash, plain) { flunk "it was written over" } }
+    latest.keep(1, "x" * 9_000, "gzip", "y" * 1_001)
+    latest.take(1, "x" * 9_000) { flunk "there is no room for it" }
   end
 
   test "bodies of two users never cross, not even with the same address, length, entity tag and hash" do
-    [{"etag" => '"same"'}, {"cache-control" => "private"}, {"set-cookie" => "a=b"}].each do |fields|
+    [{"etag" => '"same"'}, {"cache-control" => "private"}, {"set-cookie" => "a=b"}, {"vary" => "Authorization"}].each do |fields|
       application = CompressingApplication.new(lint: false) do |env|
-        text = "{\"secret of\":\"#{env["HTTP_AUTHORIZATION"]}\"}".ljust(900)
-        text.define_singleton_method(:hash) { 1 }
-        [200, JSON.merge(fields), [text]]
+        [200, JSON.merge(fields), ["{\"secret of\":\"#{env["HTTP_AUTHORIZATION"]}\"}".ljust(900)]]
       end
+      colliding application.middleware.instance_variable_get(:@cache)
       3.times do
         %w[ann bob].each do |user|
           %w[gzip br zstd].each { |coding| assert_equal "{\"secret of\":\"#{user}\"}", application.get(coding, authorization: user).text.rstrip }
         end
       end
     end
+  end
+
+  test "the same bytes are one body, whatever encoding they are said to have" do
+    cache = Cache.new(100_000)
+    assert_equal "one", cache.fetch("\u00E9" * 500, "gzip") { "one" }
+    ["\u00E9".b, (+"\u00E9").force_encoding("ISO-8859-1")].each { |each| assert_equal "one", cache.fetch(each * 500, "gzip") { flunk "it was forgotten" } }
+  end
+
+  test "of a response nothing but the body is kept" do
+    application = CompressingApplication.new(lint: false) { |env| [200, JSON.merge("set-cookie" => "user=#{env["HTTP_AUTHORIZATION"]}"), [TEXT.dup]] }
+    answers = %w[ann bob cid].map { |user| application.get(authorization: user) }
+    assert_equal %w[user=ann user=bob user=cid], answers.map { |answer| answer["set-cookie"] }
+    assert_equal 1, answers.map(&:bytes).uniq.size
+    refute_same answers[1].headers, answers[2].headers
   end
 
   test "a body that is changed after it was sent does not change what is kept" do
@@ -61,7 +115,7 @@ class CodecRackCompressionCacheTest < Minitest::Test
   test "what must not be stored is not, and with a cache of no bytes nothing is" do
     [[{"cache-control" => "no-store"}, {}], [{"cache-control" => "private, No-Store"}, {}], [{}, {cache_bytes: 0}]].each do |fields, options|
       application = CompressingApplication.new(lint: false, **options) { [200, JSON.merge(fields), [TEXT]] }
-      assert_equal 4, Array.new(4) { application.get.pieces.first }.uniq(&:object_id).size
+      assert_equal 4, compressions("gzip") { 4.times { application.get } }
       assert_equal TEXT, application.get.text
     end
   end
@@ -92,8 +146,9 @@ class CodecRackCompressionCacheTest < Minitest::Test
 
   test "of two bodies with the same hash the last one is kept, and counted" do
     cache = Cache.new(100_000)
-    bodies = %w[a b].map { |letter| (letter * 1_000).tap { |body| body.define_singleton_method(:hash) { 1 } } }
-    bodies.each { |body| cache.fetch(body, "gzip") { "" } }
+    colliding cache
+    bodies = %w[a b].map { |letter| letter * 1_000 }
+    bodies.each { |body| cache.fetch(body, "gzip") { body[0] * 10 } }
     sizes = Array.new(4) { |index| cache.fetch(bodies[index % 2], "gzip") { bodies[index % 2][0] * 10 }.then { cache.bytes } }
     assert_equal 1, sizes.uniq.size
     assert_equal "bbbbbbbbbb", cache.fetch(bodies[1], "gzip") { flunk "it was forgotten" }
@@ -134,5 +189,21 @@ class CodecRackCompressionCacheTest < Minitest::Test
     long = Hikyaku::Codec::Rack::Compression.const_get(:Memory).new
     long.fetch("x" * 200) { 1 }
     assert_equal 0, long.size
+  end
+
+  private
+
+  # Every body has the same hash.
+  def colliding(cache) = cache.define_singleton_method(:hash_of) { |_plain| 1 }
+
+  # How often something is compressed.
+  def compressions(name, &block)
+    coding = Hikyaku::Codec::Coding[name]
+    calls = 0
+    coding.stub(:compress, lambda { |bytes, **options|
+      calls += 1
+      coding.class.instance_method(:compress).bind_call(coding, bytes, **options)
+    }, &block)
+    calls
   end
 end

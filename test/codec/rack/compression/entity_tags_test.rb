@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "rack/body_proxy"
 require "rack/conditional_get"
 require "rack/etag"
 require "rack/head"
@@ -67,7 +68,61 @@ class CodecRackCompressionEntityTagsTest < Minitest::Test
       end
       assert_equal before, env
     end
-    assert_equal [['"a", W/"b", "c-br", "gzip", "d"', nil], [nil, '"a", "b", "c", "d"'], [nil, '"a-gzip"'], ['"a"', '"b"'], :raised], seen
+    assert_equal [['"a", W/"b", "c-br", "gzip", "d"', nil], [nil, '"a", "b", "c", "d"'], [nil, '"a"'], ['"a"', '"b"'], :raised], seen
+  end
+
+  test "who wants a representation of a certain tag gets it with its coding, and of no other tag" do
+    application = CompressingApplication.new(lint: false) do |env|
+      next [412, {}, []] unless env.fetch("HTTP_IF_MATCH").split(/, */).intersect?(["*", '"abc"'])
+      [200, JSON.merge("etag" => '"abc"'), [TEXT]]
+    end
+    wanted = ->(accept, tag, **fields) { application.get(accept, if_match: tag, **fields).then { |answer| [answer.status, answer["etag"]] } }
+    assert_equal [200, '"abc-gzip"'], wanted.call("gzip", '"x", "abc-gzip"')
+    assert_equal [200, '"abc-br"'], wanted.call("br", "*")
+    assert_equal [412, nil], wanted.call("br", '"abc-gzip"')
+    assert_equal [412, nil], wanted.call("gzip", '"abc-gzip"', range: "bytes=0-9")
+    assert_equal [412, nil], wanted.call(nil, '"abc-gzip"')
+    assert_equal 200, wanted.call("br", '"abc-gzip"', method: "PUT").first
+  end
+
+  test "lists, a star, and weak tags are compared as the specification says" do
+    inside = Class.new do
+      def initialize(app) = @app = app
+
+      def call(env)
+        status, headers, body = @app.call(env)
+        tags = env["HTTP_IF_NONE_MATCH"].to_s.strip
+        (tags == "*" || tags.scan(/"[^"]*"/).include?(headers["etag"].delete_prefix("W/"))) ? [304, headers.slice("etag", "vary"), []] : [status, headers, body]
+      end
+    end
+    {'"abc"' => ["*", ' "x" , "abc-gzip"', 'W/"abc-gzip"', '"abc-br","abc-gzip"', '"abc"'], 'W/"abc"' => ["*", 'W/"abc"', '"abc"']}.each do |tag, known|
+      application = CompressingApplication.new(inside: [inside], lint: false) { [200, JSON.merge("etag" => tag), [TEXT]] }
+      known.each do |tags|
+        answer = application.get(if_none_match: tags)
+        assert_equal [304, "", "Accept-Encoding"], [answer.status, answer.bytes, answer["vary"]], tags
+      end
+      ['"abc-br"', '"ab", "c-gzip"', "abc-gzip", '"-gzip"', ""].each { |tags| assert_equal 200, application.get(if_none_match: tags).status, tags }
+    end
+  end
+
+  test "a tag of the application's own that ends as ours do is known as well" do
+    closed = 0
+    [[{"content-encoding" => "gzip"}, '"abc-gzip"', TEXT], [{}, '"abc-gzip"', "small"], [{"content-type" => "image/png"}, '"abc-gzip"', TEXT],
+      [{}, 'W/"abc-gzip"', TEXT]].each do |fields, tag, text|
+      application = CompressingApplication.new(inside: [Rack::ConditionalGet], lint: false) do
+        [200, JSON.merge(fields, "etag" => tag, "content-length" => text.bytesize.to_s, "x-own" => "1"), Rack::BodyProxy.new([text]) { closed += 1 }]
+      end
+      assert_equal tag, application.get["etag"]
+      answer = application.get(if_none_match: tag)
+      assert_equal [304, tag, "", "1"], [answer.status, answer["etag"], answer.bytes, answer["x-own"]], fields
+      assert_empty answer.headers.keys & %w[content-type content-length content-encoding]
+      assert_equal 200, application.get(if_none_match: '"abd-gzip"').status
+    end
+    assert_equal 12, closed
+    careless = CompressingApplication.new(lint: false) { [200, JSON.merge("etag" => '"abc"'), [TEXT]] }
+    ['"abc-gzip"', '"abc", "old-gzip"'].each { |tags| assert_equal 200, careless.get(if_none_match: tags).status, "it compares no tags: its affair" }
+    posted = CompressingApplication.new(lint: false) { [200, JSON.merge("etag" => '"abc-gzip"'), ["small"]] }
+    assert_equal 200, posted.get(method: "POST", if_none_match: '"abc-gzip"').status
   end
 
   test "the middleware may stand inside of what compares tags, too" do

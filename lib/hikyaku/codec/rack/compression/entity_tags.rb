@@ -8,19 +8,21 @@ module Hikyaku
         # for the application. A weak one is the same for all codings, and stays.
         #
         # With the coding that this client gets now, and no other: a cache that asks with `"abc-gzip"` for a client that takes no gzip must not be told that it may
-        # use that. Whoever changes something (`If-Match`) means the resource, whatever the coding was.
+        # use that. Whoever changes something (`If-Match`) means the resource, whatever the coding was. The tag of a part (`If-Range`) stays as it is: no part
+        # is of a coded representation.
         #
         # RFC 9110, sections 8.8.3.3 and 13.1.
         #
         # @api private
         class EntityTags
           STRONG = /\A"[^"]*"\z/n
+          OPAQUE = /"[^"]*"/n
           ANY_MARK = /-(?:gzip|br|zstd)"/n
           MOST_BYTES = 8_192
           IF_NONE_MATCH = "HTTP_IF_NONE_MATCH"
           IF_MATCH = "HTTP_IF_MATCH"
           READING = %w[GET HEAD].freeze
-          private_constant :STRONG, :ANY_MARK, :MOST_BYTES, :IF_NONE_MATCH, :IF_MATCH, :READING
+          private_constant :STRONG, :OPAQUE, :ANY_MARK, :MOST_BYTES, :IF_NONE_MATCH, :IF_MATCH, :READING
 
           # @param headers [Hash] of the response, which is changed
           # @param name [String] of the coding
@@ -48,8 +50,8 @@ module Hikyaku
           # @yieldreturn [Object]
           # @return [Object] what the block gives
           def given
-            give(IF_NONE_MATCH, "-#{@name}\"") if @name && @env.key?(IF_NONE_MATCH)
-            give(IF_MATCH, ANY_MARK) if @env.key?(IF_MATCH) && !READING.include?(@env["REQUEST_METHOD"])
+            give(IF_NONE_MATCH, own_mark) if @env.key?(IF_NONE_MATCH)
+            give(IF_MATCH, reading? ? own_mark : ANY_MARK) if @env.key?(IF_MATCH)
             yield
           ensure
             @env.update(@sent)
@@ -65,9 +67,22 @@ module Hikyaku
             tags.b.include?(marked.b) ? headers.merge("etag" => marked) : headers
           end
 
+          # @param tag [String, nil] of a 200, as the application gave it
+          # @return [Boolean] whether the client sent it, and the application did not see it
+          def known?(tag)
+            tags = @sent[IF_NONE_MATCH]
+            return false unless tags && tag.is_a?(String) && reading?
+            tags.b.scan(OPAQUE).include?(tag.b.delete_prefix("W/"))
+          end
+
           private
 
+          def reading? = READING.include?(@env["REQUEST_METHOD"])
+
+          def own_mark = @name ? "-#{@name}\"" : nil
+
           def give(field, mark)
+            return unless mark
             tags = @env[field].to_s
             return if tags.bytesize > MOST_BYTES || !tags.b.match?(mark)
             @sent[field] = tags

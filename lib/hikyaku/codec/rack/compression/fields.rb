@@ -12,10 +12,12 @@ module Hikyaku
           ACCEPT_ENCODING = "Accept-Encoding"
           # Those that tell of other bytes than are sent: lengths, digests (RFC 9530), and ranges, which would be those of another representation.
           UNTRUE = %w[content-length content-md5 content-digest repr-digest digest accept-ranges].freeze
+          # What a 304 does not have.
+          OF_CONTENT = [*UNTRUE, "content-type", "content-encoding", "content-language"].freeze
           NO_TRANSFORM = /(?:\A|[\s,])no-transform(?:[\s,]|\z)/i
           NO_STORE = /(?:\A|[\s,])no-store(?:[\s,]|\z)/i
           MOST_DIGITS = 18
-          private_constant :VARY, :ACCEPT_ENCODING, :UNTRUE, :NO_TRANSFORM, :NO_STORE, :MOST_DIGITS
+          private_constant :VARY, :ACCEPT_ENCODING, :UNTRUE, :OF_CONTENT, :NO_TRANSFORM, :NO_STORE, :MOST_DIGITS
 
           class << self
             # @return [Hash] with `Vary: Accept-Encoding`, once; what stands there stays
@@ -28,6 +30,9 @@ module Hikyaku
             # @param name [String] of the coding
             # @return [Hash]
             def encoded(headers, name) = headers.except(*UNTRUE).merge!("content-encoding" => name)
+
+            # @return [Hash] as of a 304
+            def unmodified(headers) = headers.except(*OF_CONTENT)
 
             # @return [Boolean] whether it has a coding, or must not be transformed, or is framed already
             def fixed?(headers)
