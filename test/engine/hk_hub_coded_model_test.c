@@ -10,7 +10,7 @@ typedef struct pair {
     wish_t wish;
 } pair_t;
 
-static const char *const matches[] = {"/a", "/a", "/a", "*", "/b", "/a /b", "/c*", "/b /c*"};
+static const char *const matches[] = {"/a", "/a", "/a", "*", "/b", "/a /b", "/b /a", "/c*", "/b /c*"};
 static const char *const topics[] = {"/a", "/a", "/b", "/c/1", "/d", "/a /b"};
 
 #define ONE_OF(list) ((list)[hk_test_below(sizeof(list) / sizeof((list)[0]))])

@@ -68,6 +68,24 @@ HK_TEST(a_stream_that_is_changeable_is_told_in_its_form_that_it_has_caught_up)
     fixture_end(&f);
 }
 
+HK_TEST(of_a_form_that_the_hub_never_had_nothing_is_said_to_who_is_gone)
+{
+    fixture_t f;
+    hk_buf_t out;
+    fixture_begin(&f, NULL);
+    hk_buf_init(&out, hk_alloc_default());
+    HK_CHECK_OK(hk_buf_append(&out, HK_BYTES("head")));
+    for (uint64_t form = 1; form < 4; form++) {
+        HK_CHECK_STATUS(HK_NOT_FOUND,
+                        hk_hub_farewell_to_gone(f.hub, 4711u << 26 | form << 24, HK_BYTES("retry: 5\n\n"), &out));
+    }
+    HK_CHECK_BYTES("head", hk_buf_bytes(&out));
+    HK_CHECK_OK(hk_hub_farewell_to_gone(f.hub, 4711u << 26, HK_BYTES("retry: 5\n\n"), &out));
+    HK_CHECK_BYTES("headretry: 5\n\n", hk_buf_bytes(&out));
+    hk_buf_release(&out);
+    fixture_end(&f);
+}
+
 HK_TEST(all_variants_of_a_topic_are_told_and_counted)
 {
     fixture_t f;
@@ -166,28 +184,64 @@ HK_TEST(those_in_step_receive_the_same_bytes_and_no_more_than_a_quarter)
 HK_TEST(who_is_told_something_alone_gets_blocks_until_the_next_epoch_begins)
 {
     fixture_t f;
-    reader_t told, late, steady;
+    reader_t told, late, steady[20];
     fixture_begin(&f, NULL);
-    fixture_subscribe(&f, &steady, &gzip_a);
+    for (size_t i = 0; i < 20; i++) {
+        fixture_subscribe(&f, &steady[i], &gzip_a);
+    }
     fixture_subscribe(&f, &told, &gzip_a);
     publish_many(&f, "/a", 10);
     HK_CHECK_OK(hk_hub_control(f.hub, told.subscriber, HK_SSE_HEARTBEAT));
     fixture_subscribe(&f, &late, &gzip_a);
-    publish_many(&f, "/a", 22);
-    HK_CHECK(is_in_step(&steady) && !is_in_step(&told) && !is_in_step(&late));
+    publish_many(&f, "/a", 40);
+    HK_CHECK(is_in_step(&steady[0]) && is_in_step(&steady[19]) && !is_in_step(&told) && !is_in_step(&late));
     publish_many(&f, "/a", 1);
-    HK_CHECK(is_in_step(&steady) && is_in_step(&told) && is_in_step(&late));
+    HK_CHECK(is_in_step(&steady[0]) && is_in_step(&steady[19]) && is_in_step(&told) && is_in_step(&late));
     HK_CHECK_EQUAL_UINT(1, f.hub->coding->epoch_feeds);
     fixture_end(&f);
 }
 
-HK_TEST(who_may_read_private_updates_or_has_several_matchers_is_never_in_step)
+HK_TEST(one_that_waits_among_many_waits_for_64_events_at_most)
+{
+    fixture_t f;
+    reader_t late, steady[30];
+    fixture_begin(&f, NULL);
+    for (size_t i = 0; i < 30; i++) {
+        fixture_subscribe(&f, &steady[i], &gzip_a);
+    }
+    publish_many(&f, "/a", 1);
+    fixture_subscribe(&f, &late, &gzip_a);
+    publish_many(&f, "/a", 63);
+    HK_CHECK(!is_in_step(&late));
+    publish_many(&f, "/a", 1);
+    HK_CHECK(is_in_step(&late) && is_in_step(&steady[0]));
+    fixture_end(&f);
+}
+
+HK_TEST(where_nobody_is_in_step_an_epoch_begins_with_each_event)
+{
+    fixture_t f;
+    reader_t reader, plain;
+    fixture_begin(&f, NULL);
+    fixture_subscribe(&f, &plain, &(wish_t){.matches = "/a"});
+    fixture_subscribe(&f, &reader, &gzip_a);
+    for (size_t i = 0; i < 3; i++) {
+        publish_many(&f, "/a", 2);
+        HK_CHECK(is_in_step(&reader));
+        HK_CHECK_OK(hk_hub_control(f.hub, reader.subscriber, HK_SSE_HEARTBEAT));
+        publish_many(&f, "/a", 1);
+        HK_CHECK(!is_in_step(&reader));
+    }
+    fixture_end(&f);
+}
+
+HK_TEST(who_may_read_private_updates_is_never_in_step)
 {
     fixture_t f;
     reader_t reads, many, alone;
     fixture_begin(&f, NULL);
     fixture_subscribe(&f, &reads, &(wish_t){.matches = "/a", .reads = "/x", .coding = HK_STREAM_GZIP});
-    fixture_subscribe(&f, &many, &(wish_t){.matches = "/a /b", .coding = HK_STREAM_GZIP});
+    fixture_subscribe(&f, &many, &(wish_t){.matches = "/a /b", .reads = "/y", .coding = HK_STREAM_GZIP});
     HK_CHECK_EQUAL_UINT(0, f.hub->coding->epoch_feeds);
     fixture_subscribe(&f, &alone, &gzip_a);
     publish_many(&f, "/a", 40);
@@ -200,12 +254,176 @@ HK_TEST(who_may_read_private_updates_or_has_several_matchers_is_never_in_step)
     fixture_end(&f);
 }
 
+static void publish_in_turn(fixture_t *f, size_t count)
+{
+    static const char *const topics[] = {"/a", "/b", "/a /b", "/c"};
+    for (size_t i = 0; i < count; i++) {
+        publish_many(f, topics[i % 4], 1);
+    }
+}
+
+static bool have_received_the_same(const reader_t *one, const reader_t *other)
+{
+    return hk_bytes_equal(hk_buf_bytes(&one->received), hk_buf_bytes(&other->received));
+}
+
+HK_TEST(those_with_the_same_several_matchers_share_in_whatever_order_they_have_them)
+{
+    fixture_t f;
+    reader_t readers[2], more, reads, packed, one;
+    fixture_begin(&f, NULL);
+    fixture_subscribe(&f, &readers[0], &(wish_t){.matches = "/a /b", .coding = HK_STREAM_GZIP});
+    fixture_subscribe(&f, &readers[1], &(wish_t){.matches = "/b /a", .coding = HK_STREAM_GZIP});
+    HK_CHECK_EQUAL_UINT(1, f.hub->coding->epoch_feeds);
+    fixture_subscribe(&f, &more, &(wish_t){.matches = "/a /b /c", .coding = HK_STREAM_GZIP});
+    fixture_subscribe(&f, &packed,
+                      &(wish_t){.matches = "/a /b", .form = HK_STREAM_MESSAGE_PACK, .coding = HK_STREAM_GZIP});
+    HK_CHECK_EQUAL_UINT(3, f.hub->coding->epoch_feeds);
+    fixture_subscribe(&f, &reads, &(wish_t){.matches = "/a /b", .reads = "/x", .coding = HK_STREAM_GZIP});
+    fixture_subscribe(&f, &one, &gzip_a);
+    HK_CHECK_EQUAL_UINT(4, f.hub->coding->epoch_feeds);
+    publish_in_turn(&f, 80);
+    HK_CHECK(is_in_step(&readers[0]) && is_in_step(&readers[1]) && is_in_step(&more) && is_in_step(&packed));
+    HK_CHECK(!is_in_step(&reads));
+    HK_CHECK(have_received_the_same(&readers[0], &readers[1]));
+    HK_CHECK_EQUAL_UINT(1 + 60, readers[0].writes);
+    HK_CHECK(readers[0].received.length * 2 < reads.received.length);
+    hk_bytes_t data = data_of(&f, &reads, HK_STREAM_EVENTS, HK_STREAM_GZIP);
+    HK_CHECK(hk_bytes_equal(data, data_of(&f, &readers[0], HK_STREAM_EVENTS, HK_STREAM_GZIP)));
+    HK_CHECK(hk_bytes_equal(data, data_of(&f, &packed, HK_STREAM_MESSAGE_PACK, HK_STREAM_GZIP)));
+    fixture_end(&f);
+}
+
+HK_TEST(a_group_is_given_back_with_its_last_member)
+{
+    fixture_t f;
+    reader_t readers[3];
+    fixture_begin(&f, NULL);
+    for (size_t i = 0; i < 3; i++) {
+        fixture_subscribe(&f, &readers[i], &(wish_t){.matches = i == 1 ? "/b /a" : "/a /b", .coding = HK_STREAM_GZIP});
+    }
+    publish_in_turn(&f, 4);
+    fixture_publish(&f, "/a", "x");
+    fixture_unsubscribe(&f, &readers[0]);
+    fixture_drain(&f);
+    HK_CHECK(is_in_step(&readers[1]) && is_in_step(&readers[2]));
+    HK_CHECK(have_received_the_same(&readers[1], &readers[2]));
+    fixture_unsubscribe(&f, &readers[2]);
+    HK_CHECK_EQUAL_UINT(1, f.hub->coding->groups.count);
+    fixture_publish(&f, "/b", "y");
+    fixture_drain(&f);
+    HK_CHECK_EQUAL_UINT(1 + 3 + 2, readers[1].writes);
+    fixture_publish(&f, "/b", "z");
+    fixture_unsubscribe(&f, &readers[1]);
+    fixture_drain(&f);
+    HK_CHECK_EQUAL_UINT(0, f.hub->coding->groups.count);
+    HK_CHECK_EQUAL_UINT(0, f.hub->coding->epoch_feeds);
+    HK_CHECK_EQUAL_UINT(0, fixture_stats(&f).feeds);
+    fixture_end(&f);
+}
+
+/* Between its epochs a stream is told what others in them are not, which they must not be taken to know. */
+HK_TEST(a_stream_that_comes_back_to_an_epoch_has_not_got_what_it_skipped)
+{
+    fixture_t f;
+    reader_t steady, reader;
+    fixture_begin(&f, NULL);
+    fixture_subscribe(&f, &steady, &(wish_t){.matches = "/a /b", .coding = HK_STREAM_GZIP});
+    fixture_subscribe(&f, &reader, &(wish_t){.matches = "/b /a", .changeable = true, .coding = HK_STREAM_GZIP});
+    publish_in_turn(&f, 3);
+    HK_CHECK(is_in_step(&reader));
+    hk_bytes_t before = data_of(&f, &steady, HK_STREAM_EVENTS, HK_STREAM_GZIP);
+    HK_CHECK(hk_bytes_equal(before, data_of(&f, &reader, HK_STREAM_EVENTS, HK_STREAM_GZIP)));
+    fixture_change(&f, &reader, &(wish_t){.matches = "/a /c"});
+    fixture_publish(&f, "/b", "said once, said again");
+    fixture_drain(&f);
+    fixture_drain(&f);
+    fixture_change(&f, &reader, &(wish_t){.matches = "/a /b"});
+    fixture_drain(&f);
+    for (size_t i = 0; i < 20; i++) {
+        fixture_publish(&f, "/b", "said again, said once");
+        fixture_drain(&f);
+    }
+    hk_bytes_t data = data_of(&f, &reader, HK_STREAM_EVENTS, HK_STREAM_GZIP);
+    HK_CHECK(memmem(data.at, data.length, "said once, said again", 21) == NULL);
+    HK_CHECK_BYTES("said again, said once said again, said once", hk_bytes(data.at + data.length - 43, 43));
+    HK_CHECK(is_in_step(&reader));
+    HK_CHECK_EQUAL_UINT(1, f.hub->coding->epoch_feeds);
+    fixture_end(&f);
+}
+
+HK_TEST(a_stream_that_is_changed_goes_on_with_those_who_have_its_matchers_now)
+{
+    static const struct {
+        const char *matches, *reads;
+        size_t groups, epochs;
+        bool shares;
+    } rows[] = {{"/a /b", NULL, 1, 2, true}, {"/a", NULL, 1, 2, true},     {"/a", "/x", 1, 2, false},
+                {"/a", NULL, 1, 2, true},    {"/b /a", "/x", 1, 2, false}, {"/b /a", NULL, 1, 2, true},
+                {"/a /b", NULL, 1, 2, true}, {"/a /c", NULL, 2, 3, true},  {"/a", NULL, 1, 2, true}};
+    fixture_t f;
+    reader_t one, two, reader;
+    fixture_begin(&f, NULL);
+    fixture_subscribe(&f, &one, &gzip_a);
+    fixture_subscribe(&f, &two, &(wish_t){.matches = "/a /b", .coding = HK_STREAM_GZIP});
+    fixture_subscribe(&f, &reader, &(wish_t){.matches = "/x", .changeable = true, .coding = HK_STREAM_GZIP});
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        hk_test_note("row %zu", i);
+        fixture_change(&f, &reader, &(wish_t){.matches = rows[i].matches, .reads = rows[i].reads});
+        publish_many(&f, "/a", 70);
+        HK_CHECK_EQUAL_INT(rows[i].shares, is_in_step(&reader));
+        HK_CHECK_EQUAL_UINT(rows[i].groups, f.hub->coding->groups.count);
+        HK_CHECK_EQUAL_UINT(rows[i].epochs, f.hub->coding->epoch_feeds);
+        HK_CHECK(is_in_step(&one) && is_in_step(&two));
+    }
+    hk_bytes_t data = data_of(&f, &one, HK_STREAM_EVENTS, HK_STREAM_GZIP);
+    HK_CHECK(hk_bytes_equal(data, data_of(&f, &reader, HK_STREAM_EVENTS, HK_STREAM_GZIP)));
+    HK_CHECK(hk_bytes_equal(data, data_of(&f, &two, HK_STREAM_EVENTS, HK_STREAM_GZIP)));
+    fixture_end(&f);
+}
+
+HK_TEST(a_stream_gets_nothing_of_an_epoch_from_before_it_had_the_matcher)
+{
+    fixture_t f;
+    reader_t steady, reader;
+    fixture_begin(&f, NULL);
+    fixture_subscribe(&f, &steady, &(wish_t){.matches = "/a /b", .coding = HK_STREAM_GZIP});
+    fixture_subscribe(&f, &reader, &(wish_t){.matches = "/a", .changeable = true, .coding = HK_STREAM_GZIP});
+    fixture_drain(&f);
+    reader.room = 0;
+    fixture_publish(&f, "/a", "1");
+    fixture_publish(&f, "/b", "not");
+    fixture_publish(&f, "/a", "2");
+    fixture_drain(&f);
+    fixture_change(&f, &reader, &(wish_t){.matches = "/a /b"});
+    fixture_publish(&f, "/b", "3");
+    fixture_give_room(&f, &reader, ANY_ROOM);
+    HK_CHECK_BYTES("1 2 3", data_of(&f, &reader, HK_STREAM_EVENTS, HK_STREAM_GZIP));
+    HK_CHECK_BYTES("1 not 2 3", data_of(&f, &steady, HK_STREAM_EVENTS, HK_STREAM_GZIP));
+    fixture_end(&f);
+}
+
+HK_TEST(a_renewed_grant_leaves_a_stream_in_step)
+{
+    fixture_t f;
+    reader_t reader;
+    fixture_begin(&f, NULL);
+    fixture_subscribe(&f, &reader, &(wish_t){.matches = "/a /b", .changeable = true, .coding = HK_STREAM_GZIP});
+    publish_in_turn(&f, 4);
+    fixture_change(&f, &reader, &(wish_t){.matches = "/a /b"});
+    HK_CHECK(is_in_step(&reader));
+    publish_in_turn(&f, 4);
+    HK_CHECK(is_in_step(&reader));
+    (void)data_of(&f, &reader, HK_STREAM_EVENTS, HK_STREAM_GZIP);
+    fixture_end(&f);
+}
+
 HK_TEST(a_stream_that_is_changed_comes_into_step_with_its_new_feed)
 {
     static const struct {
         const char *matches, *topic, *reads;
         bool is_in_step;
-    } rows[] = {{"/a", "/a", NULL, true}, {"/b", "/b", NULL, true},  {"/b /c", "/c", NULL, false},
+    } rows[] = {{"/a", "/a", NULL, true}, {"/b", "/b", NULL, true},  {"/b /c", "/c", NULL, true},
                 {"/d", "/d", NULL, true}, {"/e", "/e", "/x", false}, {"/f", "/f", NULL, true}};
     fixture_t f;
     reader_t reader;
@@ -222,6 +440,38 @@ HK_TEST(a_stream_that_is_changed_comes_into_step_with_its_new_feed)
     fixture_end(&f);
 }
 
+/* Between what is taken for a stream and what is said of it the stream may get another grant. */
+HK_TEST(what_was_taken_from_an_epoch_counts_as_said_alone_when_the_stream_leaves_it)
+{
+    for (unsigned in_step = 0; in_step < 2; in_step++) {
+        fixture_t f;
+        reader_t reader;
+        hk_bytes_t taken;
+        fixture_begin(&f, NULL);
+        fixture_subscribe(&f, &reader, &(wish_t){.matches = "/a /b", .changeable = true, .coding = HK_STREAM_GZIP});
+        fixture_drain(&f);
+        publish_in_turn(&f, in_step * 3);
+        fixture_publish(&f, "/a", "x");
+        hk_subscriber_t *next = hk_hub_next_ready(f.hub);
+        HK_CHECK(next == reader.subscriber);
+        HK_CHECK_OK(hk_hub_take(f.hub, next, 1000, &taken));
+        HK_CHECK_OK(hk_buf_append(&reader.received, taken));
+        fixture_change(&f, &reader, &(wish_t){.matches = "/a /b", .reads = "/x"});
+        HK_CHECK(hk_subscriber_membership(reader.subscriber)->group == NULL);
+        HK_CHECK_OK(hk_hub_wrote(f.hub, next, taken.length - 2, f.now));
+        reader.received.length -= 2;
+        hk_hub_writable(f.hub, next);
+        fixture_publish(&f, "/b", "y");
+        fixture_drain(&f);
+        HK_CHECK_OK(hk_hub_farewell(f.hub, reader.subscriber, HK_BYTES("retry: 5\n\n"), &reader.received));
+        coded_stream_t stream;
+        coded_read(&stream, hk_buf_bytes(&reader.received), HK_STREAM_EVENTS, HK_STREAM_GZIP);
+        HK_CHECK(stream.ended);
+        coded_release(&stream);
+        fixture_end(&f);
+    }
+}
+
 HK_TEST(a_burst_of_several_epochs_leaves_nobody_out_of_step)
 {
     fixture_t f;
@@ -235,12 +485,12 @@ HK_TEST(a_burst_of_several_epochs_leaves_nobody_out_of_step)
     }
     fixture_drain(&f);
     HK_CHECK(is_in_step(&readers[0]) && is_in_step(&readers[1]));
-    HK_CHECK_EQUAL_UINT(1 + 4, readers[0].writes);
+    HK_CHECK_EQUAL_UINT(1 + 3, readers[0].writes);
     HK_CHECK_EQUAL_UINT(100 * 2 - 1, data_of(&f, &readers[1], HK_STREAM_EVENTS, HK_STREAM_GZIP).length);
     fixture_end(&f);
 }
 
-HK_TEST(a_burst_brings_those_into_step_who_were_not)
+HK_TEST(after_a_burst_those_come_into_step_who_were_not)
 {
     fixture_t f;
     reader_t steady, late;
@@ -252,8 +502,11 @@ HK_TEST(a_burst_brings_those_into_step_who_were_not)
         fixture_publish(&f, "/a", "x");
     }
     fixture_drain(&f);
+    HK_CHECK(is_in_step(&steady) && !is_in_step(&late));
+    fixture_publish(&f, "/a", "x");
+    fixture_drain(&f);
     HK_CHECK(is_in_step(&steady) && is_in_step(&late));
-    HK_CHECK_EQUAL_UINT(50 * 2 - 1, data_of(&f, &late, HK_STREAM_EVENTS, HK_STREAM_GZIP).length);
+    HK_CHECK_EQUAL_UINT(51 * 2 - 1, data_of(&f, &late, HK_STREAM_EVENTS, HK_STREAM_GZIP).length);
     fixture_end(&f);
 }
 
@@ -329,6 +582,77 @@ HK_TEST(there_are_64_epochs_and_whoever_comes_later_gets_blocks)
     fixture_end(&f);
 }
 
+HK_TEST(a_feed_or_group_with_twice_as_many_members_gets_the_epoch_of_the_smallest)
+{
+    static const char *const rows[] = {"/many", "/many /more"};
+    for (size_t row = 0; row < 2; row++) {
+        fixture_t f;
+        static reader_t readers[64], many[3];
+        fixture_begin(&f, NULL);
+        for (size_t i = 0; i < 64; i++) {
+            char topic[20];
+            snprintf(topic, sizeof(topic), "/t/%zu", i % 60);
+            fixture_subscribe(&f, &readers[i], &(wish_t){.matches = i < 60 ? topic : "/t/*", .coding = HK_STREAM_GZIP});
+        }
+        HK_CHECK_EQUAL_UINT(61, f.hub->coding->epoch_feeds);
+        reader_t more[5];
+        for (size_t i = 0; i < 5; i++) {
+            char topic[20];
+            snprintf(topic, sizeof(topic), "/u/%zu", i);
+            fixture_subscribe(&f, &more[i], &(wish_t){.matches = topic, .coding = HK_STREAM_GZIP});
+        }
+        HK_CHECK_EQUAL_UINT(64, f.hub->coding->epoch_feeds);
+        publish_many(&f, "/t/0", 3);
+        for (size_t i = 0; i < 3; i++) {
+            fixture_subscribe(&f, &many[i], &(wish_t){.matches = rows[row], .coding = HK_STREAM_GZIP});
+            publish_many(&f, "/many", 2);
+            HK_CHECK_EQUAL_INT(i > 0, is_in_step(&many[0]));
+        }
+        HK_CHECK_EQUAL_UINT(64, f.hub->coding->epoch_feeds);
+        size_t in_step = 0;
+        for (size_t i = 0; i < 60; i++) {
+            char topic[20];
+            snprintf(topic, sizeof(topic), "/t/%zu", i);
+            publish_many(&f, topic, 2);
+            in_step += is_in_step(&readers[i]);
+            coded_stream_t stream;
+            coded_read(&stream, hk_buf_bytes(&readers[i].received), HK_STREAM_EVENTS, HK_STREAM_GZIP);
+            coded_release(&stream);
+        }
+        HK_CHECK_EQUAL_UINT(59, in_step);
+        for (size_t i = 0; i < 64; i++) {
+            fixture_unsubscribe(&f, &readers[i]);
+        }
+        HK_CHECK_EQUAL_UINT(4, f.hub->coding->epoch_feeds);
+        fixture_end(&f);
+    }
+}
+
+HK_TEST(an_epoch_of_which_something_is_being_written_is_taken_from_nobody)
+{
+    fixture_t f;
+    static reader_t readers[64], many[2];
+    hk_bytes_t taken;
+    fixture_begin(&f, NULL);
+    for (size_t i = 0; i < 64; i++) {
+        char topic[20];
+        snprintf(topic, sizeof(topic), "/t/%zu", i);
+        fixture_subscribe(&f, &readers[i], &(wish_t){.matches = topic, .coding = HK_STREAM_GZIP});
+    }
+    fixture_drain(&f);
+    fixture_publish(&f, "/t/0", "x");
+    HK_CHECK(hk_hub_next_ready(f.hub) == readers[0].subscriber);
+    HK_CHECK_OK(hk_hub_take(f.hub, readers[0].subscriber, 1000, &taken));
+    HK_CHECK_OK(hk_buf_append(&readers[0].received, hk_bytes(taken.at, 5)));
+    for (size_t i = 0; i < 2; i++) {
+        fixture_subscribe(&f, &many[i], &(wish_t){.matches = "/many", .coding = HK_STREAM_GZIP});
+    }
+    HK_CHECK_OK(hk_hub_wrote(f.hub, readers[0].subscriber, 5, f.now));
+    hk_hub_writable(f.hub, readers[0].subscriber);
+    HK_CHECK_BYTES("x", data_of(&f, &readers[0], HK_STREAM_EVENTS, HK_STREAM_GZIP));
+    fixture_end(&f);
+}
+
 HK_TEST(heartbeats_are_blocks_that_cost_no_memory)
 {
     fixture_t f;
@@ -348,6 +672,31 @@ HK_TEST(heartbeats_are_blocks_that_cost_no_memory)
     HK_CHECK_EQUAL_UINT(1, stream.heartbeats);
     coded_release(&stream);
     HK_CHECK(!is_in_step(&reader));
+    fixture_end(&f);
+}
+
+HK_TEST(what_compressed_streams_begin_with_costs_no_memory_and_is_the_same)
+{
+    fixture_t f;
+    reader_t first, second;
+    fixture_begin(&f, NULL);
+    fixture_subscribe(&f, &first, &gzip_a);
+    fixture_subscribe(&f, &second, &gzip_a);
+    size_t requests = hk_test_requests();
+    HK_CHECK_OK(hk_hub_control(f.hub, first.subscriber, HK_SSE_HEARTBEAT));
+    HK_CHECK_OK(hk_hub_control(f.hub, second.subscriber, HK_SSE_HEARTBEAT));
+    HK_CHECK_EQUAL_UINT(requests, hk_test_requests());
+    HK_CHECK_OK(hk_hub_control(f.hub, second.subscriber, HK_SSE_HEARTBEAT));
+    publish_many(&f, "/a", 2);
+    reader_t *readers[] = {&first, &second};
+    for (size_t i = 0; i < 2; i++) {
+        coded_stream_t stream;
+        HK_CHECK_OK(hk_hub_farewell(f.hub, readers[i]->subscriber, HK_BYTES("retry: 5\n\n"), &readers[i]->received));
+        coded_read(&stream, hk_buf_bytes(&readers[i]->received), HK_STREAM_EVENTS, HK_STREAM_GZIP);
+        HK_CHECK_EQUAL_UINT(1 + i, stream.heartbeats);
+        HK_CHECK(stream.ended);
+        coded_release(&stream);
+    }
     fixture_end(&f);
 }
 
@@ -432,5 +781,32 @@ HK_TEST(without_memory_nothing_is_lost_but_a_stream_of_which_a_part_was_sent)
     if (hk_gzip_available()) {
         run_short_of_memory(HK_STREAM_EVENTS, HK_STREAM_GZIP);
         run_short_of_memory(HK_STREAM_MESSAGE_PACK, HK_STREAM_GZIP);
+    }
+}
+
+HK_TEST(without_memory_a_whole_stream_is_said_to_who_is_gone_or_nothing)
+{
+    HK_EACH_FAILING_ALLOCATION {
+        fixture_t f;
+        reader_t reader = {0};
+        char last[3000];
+        wish_t wish = {.matches = "/a",
+                       .form = hk_gzip_available() ? HK_STREAM_EVENTS : HK_STREAM_MESSAGE_PACK,
+                       .coding = hk_gzip_available() ? HK_STREAM_GZIP : HK_STREAM_IDENTITY};
+        if (fixture_try(&f, NULL) == HK_OK) {
+            if (fixture_try_subscribe(&f, &reader, &wish) == HK_OK) {
+                hk_buf_t out;
+                uint64_t serial = hk_subscriber_serial(reader.subscriber);
+                hk_buf_init(&out, hk_test_alloc());
+                memset(last, ':', sizeof(last));
+                fixture_unsubscribe(&f, &reader);
+                hk_status_t status = hk_hub_farewell_to_gone(f.hub, serial, hk_bytes(last, sizeof(last)), &out);
+                HK_CHECK(status == HK_OK ? out.length > 0 : out.length == 0 && status == HK_NO_MEMORY);
+                hk_buf_release(&out);
+            } else {
+                reader_release(&reader);
+            }
+            fixture_end(&f);
+        }
     }
 }

@@ -44,7 +44,72 @@ HK_TEST(a_stream_of_message_pack_begins_with_a_heartbeat_and_ends_with_a_number)
     rig_end(&rig);
 }
 
+static uint64_t subscriber_that_has_gone(rig_t *rig, hk_stream_form_t form, hk_stream_coding_t coding)
+{
+    hk_subscriber_t *subscriber;
+    hk_bytes_t answer;
+    hk_grant_t *grant = grant_of("/a", "", "somebody", HK_NEVER);
+    hk_subscribe_t subscribe = {.grant = grant, .form = form, .coding = coding};
+    HK_CHECK_OK(hk_hub_subscribe(rig->hub, &subscribe, &subscriber, &answer));
+    hk_grant_release(grant);
+    uint64_t serial = hk_subscriber_serial(subscriber);
+    hk_hub_unsubscribe(rig->hub, subscriber, 0);
+    return serial;
+}
+
+/* What a client gets whose subscriber is gone before its socket comes. */
+static hk_bytes_t turned_away(rig_t *rig, hk_stream_form_t form, hk_stream_coding_t coding)
+{
+    int client, server;
+    uint64_t serial = subscriber_that_has_gone(rig, form, coding);
+    rig_pair(rig, &client, &server);
+    HK_CHECK_OK(hk_loop_attach(rig->loop, server, serial));
+    hk_bytes_t heard = rig_heard(rig, client);
+    HK_CHECK(rig_is_closed(rig, client));
+    return heard;
+}
+
+HK_TEST(who_has_gone_before_its_socket_came_is_told_when_to_come_back_in_the_form_of_its_stream)
+{
+    rig_t rig;
+    rig_begin(&rig, NULL);
+    HK_CHECK(hk_bytes_start_with(turned_away(&rig, HK_STREAM_EVENTS, HK_STREAM_IDENTITY), HK_BYTES("retry: ")));
+    hk_bytes_t heard = turned_away(&rig, HK_STREAM_MESSAGE_PACK, HK_STREAM_IDENTITY);
+    HK_CHECK_EQUAL_UINT(3, heard.length);
+    HK_CHECK_EQUAL_INT('\xCD', heard.at[0]);
+    for (unsigned form = 0; form < 2 && hk_gzip_available(); form++) {
+        hk_buf_t said;
+        hk_buf_init(&said, hk_alloc_default());
+        HK_CHECK(coded_inflate(turned_away(&rig, (hk_stream_form_t)form, HK_STREAM_GZIP), &said));
+        HK_CHECK(form == HK_STREAM_EVENTS ? hk_bytes_start_with(hk_buf_bytes(&said), HK_BYTES("retry: "))
+                                          : said.length == 3 && hk_buf_bytes(&said).at[0] == '\xCD');
+        hk_buf_release(&said);
+    }
+    rig_end(&rig);
+}
+
 #ifdef HK_HAVE_ZLIB
+
+HK_TEST(a_compressed_stream_whose_subscriber_is_gone_behind_its_head_says_when_to_come_back_and_ends_in_order)
+{
+    rig_t rig;
+    hk_buf_t said;
+    rig_begin(&rig, NULL);
+    hk_buf_init(&said, hk_alloc_default());
+    uint64_t serial = subscriber_that_has_gone(&rig, HK_STREAM_EVENTS, HK_STREAM_GZIP);
+    int client = rig_client(&rig);
+    rig_say(&rig, client, "GET /hold HTTP/1.1\r\nHost: example.com\r\n\r\n");
+    HK_CHECK_OK(hk_loop_answer_stream(rig.loop, rig.held[0], HK_BYTES(GZIP_HEAD "\r\n"), serial));
+    rig.held[0] = NULL;
+    hk_bytes_t heard = rig_heard(&rig, client);
+    size_t head = sizeof(GZIP_HEAD "\r\n") - 1;
+    HK_CHECK(hk_bytes_start_with(heard, HK_BYTES(GZIP_HEAD "\r\n")));
+    HK_CHECK(coded_inflate(hk_bytes(heard.at + head, heard.length - head), &said));
+    HK_CHECK(hk_bytes_start_with(hk_buf_bytes(&said), HK_BYTES("retry: ")));
+    HK_CHECK(rig_is_closed(&rig, client));
+    hk_buf_release(&said);
+    rig_end(&rig);
+}
 
 HK_TEST(a_compressed_stream_begins_with_a_comment_and_ends_in_order)
 {

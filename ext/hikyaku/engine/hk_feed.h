@@ -33,8 +33,15 @@ typedef struct hk_member {
 } hk_member_t;
 
 typedef struct hk_epoch hk_epoch_t;
+typedef struct hk_feed hk_feed_t;
 
-typedef struct hk_feed {
+/* A feed that has what some feeds have together: one of a group of streams, see hk_hub_group. */
+typedef struct hk_branch {
+    hk_feed_t *feed;
+    struct hk_branch *next;
+} hk_branch_t;
+
+struct hk_feed {
     const hk_alloc_t *alloc;
     hk_index_entry_t entry; /* its matcher */
     hk_map_node_t node;     /* by the matcher's key */
@@ -48,8 +55,9 @@ typedef struct hk_feed {
     hk_position_t few[HK_FEED_FEW]; /* until there are more */
     hk_member_t only;               /* as long as there is one */
     hk_epoch_t *epoch;              /* what its members share compressed; NULL: nothing */
+    hk_branch_t *branches;          /* what grows with it */
     uint8_t variant;                /* the form and coding of its members: see hk_hub_state */
-} hk_feed_t;
+};
 
 /* A feed without members, in no index. HK_OK or HK_NO_MEMORY. */
 hk_status_t hk_feed_new(const hk_alloc_t *alloc, hk_position_t since, hk_feed_t **feed);

@@ -25,9 +25,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* HK_GZIP_EPOCH_EVENTS, HK_GZIP_EPOCH_BYTES  so many events, or uncompressed bytes, and the next event begins an
- *                                            epoch. */
-enum { HK_GZIP_HEAD_BYTES = 10, HK_GZIP_TAIL_BYTES = 10, HK_GZIP_EPOCH_EVENTS = 32, HK_GZIP_EPOCH_BYTES = 64 * 1024 };
+enum { HK_GZIP_HEAD_BYTES = 10, HK_GZIP_TAIL_BYTES = 10 };
 
 /* What begins a stream: no name, no time. */
 #define HK_GZIP_HEAD HK_BYTES("\x1F\x8B\x08\0\0\0\0\0\0\xFF")
@@ -58,11 +56,17 @@ void hk_gzip_tail(hk_gzip_sum_t sum, char tail[HK_GZIP_TAIL_BYTES]);
 /* Whether the engine can compress. */
 bool hk_gzip_available(void);
 
-/* A context: about 256 KiB. */
+/* What is to be made with a context; it will do the other, too.
+ *
+ * HK_GZIP_EPOCHS  looks back over 32 KiB, and longer: 150 KiB of memory
+ * HK_GZIP_BLOCKS  looks back over 4 KiB: 40 KiB of memory. Of JSON, what is 5 KiB is not larger for it, and what is
+ *                 50 KiB by 5 % */
+typedef enum hk_gzip_use { HK_GZIP_EPOCHS, HK_GZIP_BLOCKS } hk_gzip_use_t;
+
 typedef struct hk_gzip hk_gzip_t;
 
-/* HK_OK; HK_NO_MEMORY; HK_NOT_FOUND: there is no zlib. */
-hk_status_t hk_gzip_new(const hk_alloc_t *alloc, hk_gzip_t **gzip);
+/* A context. HK_OK; HK_NO_MEMORY; HK_NOT_FOUND: there is no zlib. */
+hk_status_t hk_gzip_new(const hk_alloc_t *alloc, hk_gzip_use_t use, hk_gzip_t **gzip);
 
 /* NULL is allowed. */
 void hk_gzip_free(hk_gzip_t *gzip);
@@ -70,7 +74,7 @@ void hk_gzip_free(hk_gzip_t *gzip);
 /* Appends bytes as a block. The epoch ends. HK_OK, or HK_NO_MEMORY (nothing was appended). */
 hk_status_t hk_gzip_block(hk_gzip_t *gzip, hk_bytes_t bytes, hk_buf_t *out);
 
-/* Ends the epoch. */
+/* Ends the epoch: the next event begins one. */
 void hk_gzip_begin(hk_gzip_t *gzip);
 
 /* Whether the next event begins an epoch. */

@@ -265,6 +265,15 @@ bool hk_hub_silent(hk_subscriber_t *subscriber);
  * HK_OK, or HK_NO_MEMORY. */
 hk_status_t hk_hub_farewell(hk_hub_t *hub, hk_subscriber_t *subscriber, hk_bytes_t last, hk_buf_t *out);
 
+/* Appends the whole of a stream of which nothing was sent, and whose subscriber is gone: what it says last, in its
+ * form.
+ *
+ * serial  the subscriber's.
+ * last    as of hk_hub_farewell.
+ *
+ * HK_OK; HK_NO_MEMORY, or HK_NOT_FOUND (the hub never had such a stream): nothing was appended. */
+hk_status_t hk_hub_farewell_to_gone(hk_hub_t *hub, uint64_t serial, hk_bytes_t last, hk_buf_t *out);
+
 /* Marks a subscriber to be closed by the driver, which unsubscribes it. */
 void hk_hub_close(hk_hub_t *hub, hk_subscriber_t *subscriber, hk_closing_t closing);
 

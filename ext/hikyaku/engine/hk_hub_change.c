@@ -63,14 +63,14 @@ static void rearrange(hk_hub_t *hub, const hk_change_plan_t *plan)
 {
     hk_subscriber_t *former = plan->subscriber, *made = plan->made;
     for (uint32_t i = 0; i < plan->count; i++) {
-        if (plan->stays[i]) {
+        if (plan->stays[i] && !plan->moves) {
             made->subscriptions[i] = former->subscriptions[plan->origins[i]];
             hk_feed_t *feed = made->subscriptions[i].feed;
             feed->members[made->subscriptions[i].place] = (hk_member_t){made, i};
         }
     }
     for (uint32_t i = 0; i < plan->former_count; i++) {
-        if (!plan->stayed[i]) {
+        if (!plan->stayed[i] || plan->moves) {
             hk_hub_leave(hub, &former->subscriptions[i]);
         }
     }
@@ -125,10 +125,14 @@ static hk_subscriber_t *carry_out(hk_hub_t *hub, const hk_change_plan_t *plan, b
 {
     hk_subscriber_t *subscriber = plan->made != NULL ? plan->made : plan->subscriber;
     hk_past_t *past = hk_subscriber_past(subscriber);
+    if (!plan->as_it_was || !plan->same_reads || plan->goes_back) {
+        hk_hub_step_out(hub, plan->subscriber);
+    }
     if (past != NULL) {
         begin(plan, past);
     }
     if (plan->made != NULL) {
+        hk_hub_leave_group(hub, plan->subscriber);
         rearrange(hub, plan);
         take_place(hub, plan);
     }
@@ -151,6 +155,10 @@ static void change_grant(hk_hub_t *hub, hk_subscriber_t *subscriber, const hk_ch
         hub->batch.feed = NULL;
     }
     subscriber->grant = hk_grant_retain(change->grant);
+    if (subscriber->grant->read_count > 0) {
+        hk_hub_leave_group(hub, subscriber);
+    }
+    hk_hub_join_group(hub, subscriber);
     hk_hub_retime(hub, subscriber, change->now, change->expires_in);
     if (change->has_cursor && change->cursor.length > 0) {
         hk_subscriber_set(subscriber, HK_SUBSCRIBER_CATCHING_UP);

@@ -144,7 +144,7 @@ static hk_status_t make_successor(hk_hub_t *hub, hk_change_plan_t *plan)
         hk_subscriber_set(plan->made, HK_SUBSCRIBER_MANY);
     }
     for (uint32_t i = 0; status == HK_OK && i < plan->count; i++) {
-        if (!plan->stays[i]) {
+        if (!plan->stays[i] || plan->moves) {
             status = hk_hub_link(hub, plan->made, i, plan->change->grant->subscriptions[i].matcher);
         }
     }
@@ -178,7 +178,9 @@ static hk_status_t prepare(hk_hub_t *hub, hk_change_plan_t *plan, hk_bytes_t *an
     if (status == HK_OK) {
         status = hk_heap_reserve(&hub->deadlines);
     }
-    plan->as_it_was = is_as_it_was(plan);
+    plan->moves = plan->former_count > 0 && hk_hub_variant(plan->subscriber, plan->change->grant) !=
+                                                plan->subscriber->subscriptions[0].feed->variant;
+    plan->as_it_was = !plan->moves && is_as_it_was(plan);
     if (status == HK_OK && !plan->as_it_was) {
         status = compare_subscriptions(hub, plan);
     }

@@ -2,26 +2,59 @@
 
 /* Who is in step with a feed's epoch, and what they are handed. */
 
-/* Contexts there may be: a quarter of a MiB each. */
-enum { MOST_EPOCHS = 64 };
+/* Whose epoch is of the least use; NULL: all are in use right now. */
+static hk_feed_t *smallest_owner(const hk_hub_t *hub)
+{
+    const hk_coding_t *coding = hub->coding;
+    hk_feed_t *smallest = NULL;
+    for (uint32_t i = 0; i < coding->epoch_feeds; i++) {
+        hk_feed_t *owner = coding->owners[i];
+        bool taken = hub->taken.subscriber != NULL && hub->taken.epoch == owner->epoch->number;
+        if (!taken && (smallest == NULL || owner->member_count < smallest->member_count)) {
+            smallest = owner;
+        }
+    }
+    return smallest;
+}
+
+/* Of feeds with an epoch that with the fewest members loses it to one with twice as many. It is asked for each time
+ * that these have doubled. */
+static bool has_room(hk_hub_t *hub, uint32_t members)
+{
+    if (hub->coding->epoch_feeds < HK_MOST_EPOCHS) {
+        return true;
+    }
+    hk_feed_t *smallest = (members & (members - 1)) == 0 ? smallest_owner(hub) : NULL;
+    if (smallest == NULL || smallest->member_count > members / 2) {
+        return false;
+    }
+    hk_hub_drop_epoch(hub, smallest);
+    return true;
+}
 
 void hk_hub_add_epoch(hk_hub_t *hub, hk_feed_t *feed)
 {
     hk_coding_t *coding = hub->coding;
-    if (coding->epoch_feeds < MOST_EPOCHS &&
+    if (feed->epoch == NULL && has_room(hub, feed->member_count) &&
         hk_epoch_new(hub->alloc, coding->epochs + 1, hk_log_head(hub->log), &feed->epoch) == HK_OK) {
         coding->epochs++;
-        coding->epoch_feeds++;
+        coding->owners[coding->epoch_feeds++] = feed;
     }
 }
 
 void hk_hub_drop_epoch(hk_hub_t *hub, hk_feed_t *feed)
 {
-    if (feed->epoch != NULL) {
-        hub->coding->epoch_feeds--;
-        hk_epoch_free(feed->epoch);
-        feed->epoch = NULL;
+    hk_coding_t *coding = hub->coding;
+    if (feed->epoch == NULL) {
+        return;
     }
+    uint32_t place = 0;
+    while (coding->owners[place] != feed) {
+        place++;
+    }
+    coding->owners[place] = coding->owners[--coding->epoch_feeds];
+    hk_epoch_free(feed->epoch);
+    feed->epoch = NULL;
 }
 
 static void begin(hk_hub_t *hub, hk_epoch_t *epoch, hk_position_t after)
@@ -58,10 +91,13 @@ void hk_hub_advance(hk_hub_t *hub, hk_feed_t *feed)
     if (feed->newest <= epoch->at) {
         return;
     }
+    bool over = hk_epoch_over(epoch);
     if (!hk_feed_covers(feed, epoch->at)) {
         begin(hub, epoch, feed->since - 1);
-    } else if (hk_epoch_full(epoch)) {
+    } else if (over) {
         begin(hub, epoch, epoch->at);
+    } else if (hk_epoch_full(epoch)) {
+        hk_epoch_forget(epoch);
     }
     for (hk_position_t at; !hk_epoch_full(epoch) && (at = hk_feed_after(feed, epoch->at)) != HK_POSITION_NONE;) {
         const hk_record_t *record = hk_log_at(hub->log, at);
@@ -73,19 +109,40 @@ void hk_hub_advance(hk_hub_t *hub, hk_feed_t *feed)
     }
 }
 
-/* Whether what a subscriber receives next depends on its feed alone. */
-static hk_epoch_t *epoch_of(hk_subscriber_t *subscriber)
+static bool has_past(const hk_subscriber_t *subscriber)
 {
-    if (hk_subscriber_is(subscriber, HK_SUBSCRIBER_MANY | HK_SUBSCRIBER_CATCHING_UP) ||
-        subscriber->grant->read_count > 0) {
+    const hk_past_t *past = hk_subscriber_past(subscriber);
+    return past != NULL && (past->layers != NULL || subscriber->cursor < past->ends);
+}
+
+/* Where what it receives next depends on its feed, or its group's, alone. */
+hk_epoch_t *hk_hub_epoch_of(hk_subscriber_t *subscriber)
+{
+    const hk_membership_t *membership = hk_subscriber_membership(subscriber);
+    if (hk_subscriber_is(subscriber, HK_SUBSCRIBER_CATCHING_UP) || subscriber->grant->read_count > 0 ||
+        has_past(subscriber)) {
         return NULL;
     }
-    return hk_subscriber_feed(subscriber)->epoch;
+    if (membership != NULL) {
+        return membership->group != NULL ? membership->group->feed->epoch : NULL;
+    }
+    return subscriber->subscription_count == 1 ? hk_subscriber_feed(subscriber)->epoch : NULL;
+}
+
+hk_taken_t hk_hub_rest_of_epoch(const hk_epoch_t *epoch, uint32_t place)
+{
+    hk_bytes_t bytes = hk_epoch_from(epoch, place);
+    return (hk_taken_t){.at = bytes.at,
+                        .length = bytes.length,
+                        .to = epoch->at,
+                        .count = epoch->count - place,
+                        .sum = epoch->sum,
+                        .epoch = epoch->number};
 }
 
 hk_status_t hk_hub_take_coded(hk_hub_t *hub, hk_subscriber_t *subscriber, size_t max_bytes, hk_bytes_t *bytes)
 {
-    const hk_epoch_t *epoch = epoch_of(subscriber);
+    const hk_epoch_t *epoch = hk_hub_epoch_of(subscriber);
     uint32_t place;
     if (epoch == NULL) {
         return hk_hub_gather_coded(hub, subscriber, max_bytes, HK_POSITION_NONE, bytes);
@@ -103,13 +160,8 @@ hk_status_t hk_hub_take_coded(hk_hub_t *hub, hk_subscriber_t *subscriber, size_t
         subscriber->cursor = epoch->at;
         return HK_OK;
     }
-    *bytes = hk_epoch_from(epoch, place);
-    hub->taken = (hk_taken_t){.subscriber = subscriber,
-                              .at = bytes->at,
-                              .length = bytes->length,
-                              .to = epoch->at,
-                              .count = epoch->count - place,
-                              .sum = epoch->entries[epoch->count - 1].sum,
-                              .epoch = epoch->number};
+    hub->taken = hk_hub_rest_of_epoch(epoch, place);
+    hub->taken.subscriber = subscriber;
+    *bytes = hk_bytes(hub->taken.at, hub->taken.length);
     return HK_OK;
 }

@@ -279,7 +279,7 @@ static hk_record_t *append_coded(search_t *search, hk_taken_t *taken, size_t max
 {
     hk_hub_t *hub = search->hub;
     hk_buf_t *out = &hub->coding->together;
-    unsigned variant = hk_hub_variant(taken->subscriber);
+    unsigned variant = hk_hub_variant(taken->subscriber, taken->subscriber->grant);
     hk_record_t *record;
     hk_buf_clear(out);
     while ((record = following(search, taken->to)) != NULL && record->position <= until) {

@@ -5,13 +5,21 @@ typedef struct growth {
     hk_position_t position, oldest;
 } growth_t;
 
-static void grow(void *context, hk_index_entry_t *entry)
+static void append(const growth_t *growth, hk_feed_t *feed)
 {
-    growth_t *growth = context;
-    hk_feed_t *feed = HK_OWNER(entry, hk_feed_t, entry);
     if (hk_feed_append(feed, growth->position, growth->oldest) && !hk_list_holds(&feed->dirty)) {
         hk_list_append(&growth->hub->dirty, &feed->dirty);
     }
+}
+
+/* Its branches come first: by them members are given what they share. */
+static void grow(void *context, hk_index_entry_t *entry)
+{
+    hk_feed_t *feed = HK_OWNER(entry, hk_feed_t, entry);
+    for (const hk_branch_t *branch = feed->branches; branch != NULL; branch = branch->next) {
+        append(context, branch->feed);
+    }
+    append(context, feed);
 }
 
 hk_status_t hk_hub_publish(hk_hub_t *hub, const hk_log_update_t *update, int64_t now, hk_bytes_t *id)

@@ -251,13 +251,90 @@ static size_t fan_out(hk_hub_t *hub, size_t limit, const turn_t *turn)
     return left;
 }
 
+/* Those who have got of an epoch what one has: who stands from `after` on and before `first`, and is in step, or begins
+ * with it. */
+typedef struct rank {
+    hk_epoch_t *epoch;
+    hk_position_t after, first;
+    bool begins;
+    hk_taken_t rest;
+} rank_t;
+
+static bool find_rank(const hk_hub_t *hub, hk_subscriber_t *subscriber, rank_t *rank)
+{
+    hk_epoch_t *epoch = hub->feed->epoch;
+    uint32_t place;
+    if (!hk_epoch_place(epoch, hk_subscriber_coded(subscriber)->epoch, subscriber->cursor, &place) ||
+        place == epoch->count || epoch->entries[place].position < hk_log_first(hub->log)) {
+        return false;
+    }
+    *rank = (rank_t){.epoch = epoch,
+                     .after = place > 0 ? epoch->entries[place - 1].position : epoch->after,
+                     .first = epoch->entries[place].position,
+                     .begins = place == 0 && epoch->events == epoch->count,
+                     .rest = hk_hub_rest_of_epoch(epoch, place)};
+    return true;
+}
+
+static bool is_of_rank(const rank_t *rank, hk_subscriber_t *subscriber)
+{
+    return (subscriber->flags | HK_SUBSCRIBER_MANY) == (HK_SUBSCRIBER_CODED | HK_SUBSCRIBER_MANY) &&
+           subscriber->cursor >= rank->after && subscriber->cursor < rank->first &&
+           (rank->begins || hk_subscriber_coded(subscriber)->epoch == rank->epoch->number) &&
+           hk_hub_epoch_of(subscriber) == rank->epoch;
+}
+
+/* As fan_out, of a feed with an epoch, for as long as those come who have got of it what the first has. */
+static size_t fan_out_in_step(hk_hub_t *hub, size_t limit, const turn_t *turn)
+{
+    const hk_feed_t *feed = hub->feed;
+    const hk_member_t *members = feed->members;
+    size_t place = first_pending(feed, hub->place < feed->member_count ? hub->place : feed->member_count);
+    rank_t rank;
+    hub->place = place;
+    if (place == 0 || !find_rank(hub, members[place - 1].subscriber, &rank)) {
+        return limit;
+    }
+    const hk_bytes_t bytes = hk_bytes(rank.rest.at, rank.rest.length);
+    size_t left = limit, whole = 0;
+    while (place > 0 && left > 0) {
+        look_ahead(members, place);
+        hk_subscriber_t *subscriber = members[place - 1].subscriber;
+        if (subscriber->cursor >= feed->newest || hk_subscriber_is(subscriber, NOT_NOW)) {
+            place--;
+            continue;
+        }
+        if (!is_of_rank(&rank, subscriber)) {
+            break;
+        }
+        place--;
+        left--;
+        ptrdiff_t accepted = turn->deliver(turn->context, subscriber, bytes);
+        if (accepted == (ptrdiff_t)bytes.length) {
+            subscriber->cursor = rank.rest.to;
+            subscriber->active_at = turn->now;
+            hk_hub_count_in_step(subscriber, rank.rest.sum, rank.rest.epoch);
+            hk_epoch_got(rank.epoch);
+            whole++;
+        } else {
+            hub->taken = rank.rest;
+            hub->taken.subscriber = subscriber;
+            accept(hub, subscriber, accepted, turn->now);
+        }
+    }
+    hub->place = place;
+    hub->deliveries += whole * rank.rest.count;
+    hub->delivered_bytes += whole * bytes.length;
+    return left;
+}
+
 hk_status_t hk_hub_serve(hk_hub_t *hub, size_t limit, size_t max_bytes, int64_t now, hk_deliver_t deliver,
                          void *context, bool *more)
 {
     const turn_t turn = {max_bytes, now, deliver, context};
     while (limit > 0) {
         if (hk_list_empty(&hub->ready) && (hub->feed != NULL || next_feed(hub))) {
-            limit = fan_out(hub, limit, &turn);
+            limit = hub->feed->epoch != NULL ? fan_out_in_step(hub, limit, &turn) : fan_out(hub, limit, &turn);
             if (limit == 0) {
                 break;
             }

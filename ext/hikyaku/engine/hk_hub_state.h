@@ -12,6 +12,7 @@
  *     hk_hub_gather       what somebody receives next where the short way does not do
  *     hk_hub_coded        streams of another form, and compressed ones: hk_hub_state_coded.h
  *     hk_hub_epoch        what those share that are in step
+ *     hk_hub_group        those that have several matchers, the same
  *     hk_hub_timing       heartbeats and ends
  */
 #ifndef HK_HUB_STATE_H
@@ -186,11 +187,15 @@ hk_status_t hk_hub_prepare_coding(hk_hub_t *hub, hk_stream_form_t form, hk_strea
 
 void hk_hub_free_coding(hk_hub_t *hub);
 
-/* Says what a new stream begins with. HK_OK or HK_NO_MEMORY. */
-hk_status_t hk_hub_begin_coded(hk_hub_t *hub, hk_subscriber_t *subscriber);
+/* Says what a new stream begins with. */
+void hk_hub_begin_coded(hk_hub_t *hub, hk_subscriber_t *subscriber);
 
-/* Which variant of a matcher's feed a subscriber is to be a member of. */
-unsigned hk_hub_variant(hk_subscriber_t *subscriber);
+/* Says a heartbeat to a stream to which nothing was said, or only what it begins with, which all such streams share.
+ * False: something was said. */
+bool hk_hub_beat(hk_hub_t *hub, hk_subscriber_t *subscriber);
+
+/* Which variant of a matcher's feed a subscriber is to be a member of when it has a grant. */
+unsigned hk_hub_variant(hk_subscriber_t *subscriber, const hk_grant_t *grant);
 
 /* A part of an event stream as those of a variant receive it; the control is the caller's to release. HK_OK or
  * HK_NO_MEMORY. */
@@ -209,6 +214,12 @@ const hk_said_t *hk_hub_comment(hk_hub_t *hub, hk_subscriber_t *subscriber);
  * HK_NO_MEMORY. */
 hk_status_t hk_hub_render(hk_hub_t *hub, unsigned variant, const hk_record_t *record, const hk_rendered_t **rendered);
 
+/* What was said of an epoch to one in step is now so much. */
+void hk_hub_count_in_step(hk_subscriber_t *subscriber, hk_gzip_sum_t sum, uint64_t epoch);
+
+/* From now on it is in step with no epoch. */
+void hk_hub_step_out(hk_hub_t *hub, hk_subscriber_t *subscriber);
+
 /* The socket of a coded subscriber took so many bytes of the events that were taken. */
 void hk_hub_wrote_coded(hk_hub_t *hub, hk_subscriber_t *subscriber, const hk_taken_t *taken, size_t count);
 
@@ -217,7 +228,7 @@ void hk_hub_let_go(hk_hub_t *hub, hk_subscriber_t *subscriber);
 
 /* --- hk_hub_epoch ------------------------------------------------------------------------------------------------- */
 
-/* Gives a new feed an epoch, if there is room for one more. */
+/* Gives a feed an epoch, if it has none and there is room for one more. */
 void hk_hub_add_epoch(hk_hub_t *hub, hk_feed_t *feed);
 
 void hk_hub_drop_epoch(hk_hub_t *hub, hk_feed_t *feed);
@@ -225,8 +236,22 @@ void hk_hub_drop_epoch(hk_hub_t *hub, hk_feed_t *feed);
 /* Adds what a feed with an epoch has got to it, or to the next one where it was full. */
 void hk_hub_advance(hk_hub_t *hub, hk_feed_t *feed);
 
+/* With which a coded subscriber may be in step, or NULL. */
+hk_epoch_t *hk_hub_epoch_of(hk_subscriber_t *subscriber);
+
+/* What is handed to those who have got so many entries of an epoch, which has more: all of the rest. */
+hk_taken_t hk_hub_rest_of_epoch(const hk_epoch_t *epoch, uint32_t place);
+
 /* What a coded subscriber receives next, as hk_hub_take_slowly. */
 hk_status_t hk_hub_take_coded(hk_hub_t *hub, hk_subscriber_t *subscriber, size_t max_bytes, hk_bytes_t *bytes);
+
+/* --- hk_hub_group ------------------------------------------------------------------------------------------------- */
+
+/* Makes a subscriber a member of the group of its matchers, if it may be in one, is in none, and there is memory. */
+void hk_hub_join_group(hk_hub_t *hub, hk_subscriber_t *subscriber);
+
+/* Harmless when it is in none. Before it leaves the feeds of its matchers. */
+void hk_hub_leave_group(hk_hub_t *hub, hk_subscriber_t *subscriber);
 
 /* --- hk_hub_timing ------------------------------------------------------------------------------------------------ */
 

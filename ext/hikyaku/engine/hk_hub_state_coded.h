@@ -5,8 +5,15 @@
  *
  * A feed has members of one variant, so those whose streams are of events as they are see nothing of the others. A
  * variant is grouped where one matcher is all that a stream has and no private update is admitted: such feeds have
- * epochs, some of them. Whatever else is said, and to whom, is said in blocks, each of which is made once and kept for
- * a while. What a socket does not take of something is kept for its subscriber as bytes for it alone.
+ * epochs, some of them. Streams with the same several matchers, and no private updates either, have a feed of their
+ * own beside those of the matchers, which grows with each of these, and has the epoch:
+ *
+ *     feed of /a   41 ·· 45 ·· 47        members: whoever listens to /a
+ *     feed of /b   41 43 ·· ·· 47        members: whoever listens to /b
+ *     group        41 43 45 ·· 47        members: whoever listens to /a and /b, and to nothing else
+ *
+ * Whatever else is said, and to whom, is said in blocks, each of which is made once and kept for a while. What a socket
+ * does not take of something is kept for its subscriber as bytes for it alone.
  */
 #ifndef HK_HUB_STATE_CODED_H
 #define HK_HUB_STATE_CODED_H
@@ -30,8 +37,9 @@ typedef struct hk_said {
     uint32_t behind;       /* hk_gzip_behind */
 } hk_said_t;
 
-/* HK_RENDERED_KEPT  of each form and coding, the latest events are kept, so many. */
-enum { HK_RENDERED_KEPT = 16 };
+/* HK_RENDERED_KEPT  of each form and coding, the latest events are kept, so many.
+ * HK_MOST_EPOCHS    there may be: contexts of 150 KiB each. */
+enum { HK_RENDERED_KEPT = 16, HK_MOST_EPOCHS = 64 };
 
 /* An event in a form and a coding. */
 typedef struct hk_rendered {
@@ -41,10 +49,27 @@ typedef struct hk_rendered {
     uint32_t behind;
 } hk_rendered_t;
 
+/* Where a group's feed grows from that of a matcher. */
+typedef struct hk_twig {
+    hk_feed_t *of;
+    hk_branch_t branch;
+} hk_twig_t;
+
+/* Streams with the same several matchers. */
+struct hk_group {
+    hk_feed_t *feed;    /* in no index: it has what the matchers' feeds have */
+    hk_map_node_t node; /* by the variant, and the matchers' keys in order */
+    uint32_t count;
+    hk_twig_t twigs[];
+};
+
 /* What a hub has as soon as it has had such a stream. */
 typedef struct hk_coding {
+    hk_map_t groups;
     hk_map_t feeds[HK_VARIANTS];            /* of each variant but the first, by the matcher's key */
-    hk_said_t comments[HK_VARIANT_GROUPED]; /* of each form and coding that was in use, what a heartbeat is */
+    hk_said_t comments[HK_VARIANT_GROUPED]; /* of each form and coding that was in use, what a heartbeat is, */
+    hk_said_t openings[HK_VARIANT_GROUPED]; /* and what a compressed stream begins with and one behind it */
+    hk_control_t *head;                     /* what it begins with; NULL: there was none */
     hk_rendered_t rendered[HK_VARIANT_GROUPED][HK_RENDERED_KEPT];
     hk_rendered_t *large[HK_VARIANT_GROUPED]; /* the only one of them that may be large */
     hk_gzip_t *blocks;                        /* NULL: none was needed */
@@ -52,6 +77,7 @@ typedef struct hk_coding {
     hk_buf_t together;                        /* the blocks that are handed out */
     uint64_t epochs;                          /* numbers taken */
     uint32_t epoch_feeds;
+    hk_feed_t *owners[HK_MOST_EPOCHS]; /* those feeds */
     size_t held;
 } hk_coding_t;
 

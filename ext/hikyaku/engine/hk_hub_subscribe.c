@@ -50,9 +50,6 @@ static hk_status_t add_feed(hk_hub_t *hub, hk_matcher_t *matcher, unsigned varia
         return HK_NO_MEMORY;
     }
     made->variant = (uint8_t)variant;
-    if ((variant & HK_VARIANT_GROUPED) != 0) {
-        hk_hub_add_epoch(hub, made);
-    }
     *feed = made;
     return HK_OK;
 }
@@ -85,7 +82,7 @@ static hk_status_t feed_for(hk_hub_t *hub, hk_matcher_t *matcher, unsigned varia
 hk_status_t hk_hub_link(hk_hub_t *hub, hk_subscriber_t *subscriber, uint32_t subscription, hk_matcher_t *matcher)
 {
     hk_feed_t *feed;
-    if (feed_for(hub, matcher, hk_hub_variant(subscriber), &feed) != HK_OK) {
+    if (feed_for(hub, matcher, hk_hub_variant(subscriber, subscriber->grant), &feed) != HK_OK) {
         return HK_NO_MEMORY;
     }
     hk_subscription_t *made = &subscriber->subscriptions[subscription];
@@ -93,6 +90,9 @@ hk_status_t hk_hub_link(hk_hub_t *hub, hk_subscriber_t *subscriber, uint32_t sub
         return HK_NO_MEMORY;
     }
     made->feed = feed;
+    if ((feed->variant & HK_VARIANT_GROUPED) != 0) {
+        hk_hub_add_epoch(hub, feed);
+    }
     hub->subscriptions++;
     return HK_OK;
 }
@@ -183,9 +183,7 @@ static hk_status_t settle(hk_hub_t *hub, hk_subscriber_t *subscriber, const hk_s
                           hk_bytes_t *answer)
 {
     hk_status_t status = admit(hub, subscriber, subscribe);
-    if (status == HK_OK) {
-        status = hk_hub_begin_coded(hub, subscriber);
-    }
+    hk_hub_begin_coded(hub, subscriber);
     for (uint32_t i = 0; status == HK_OK && i < subscriber->grant->subscription_count; i++) {
         status = hk_hub_link(hub, subscriber, i, subscriber->grant->subscriptions[i].matcher);
         subscriber->subscription_count = (uint16_t)(status == HK_OK ? i + 1 : i);
@@ -196,7 +194,13 @@ static hk_status_t settle(hk_hub_t *hub, hk_subscriber_t *subscriber, const hk_s
     if (status == HK_OK) {
         status = hk_hub_time(hub, subscriber, subscribe->now, subscribe->expires_in);
     }
-    return status == HK_OK ? hk_roster_add(&hub->roster, subscriber) : status;
+    if (status == HK_OK) {
+        status = hk_roster_add(&hub->roster, subscriber);
+    }
+    if (status == HK_OK) {
+        hk_hub_join_group(hub, subscriber);
+    }
+    return status;
 }
 
 hk_status_t hk_hub_subscribe(hk_hub_t *hub, const hk_subscribe_t *subscribe, hk_subscriber_t **subscriber,
@@ -245,6 +249,7 @@ hk_status_t hk_hub_subscribe(hk_hub_t *hub, const hk_subscribe_t *subscribe, hk_
 /* Also of one that was not settled in wholly. */
 void hk_hub_forget(hk_hub_t *hub, hk_subscriber_t *subscriber)
 {
+    hk_hub_leave_group(hub, subscriber);
     for (size_t i = 0; i < subscriber->subscription_count; i++) {
         hk_hub_leave(hub, &subscriber->subscriptions[i]);
     }

@@ -53,9 +53,8 @@ hk_status_t hk_hub_control(hk_hub_t *hub, hk_subscriber_t *subscriber, hk_bytes_
     if (bytes.length == 0) {
         return HK_OK;
     }
-    if (subscriber->control == NULL && hk_bytes_equal(bytes, HK_SSE_HEARTBEAT)) {
-        hk_hub_share(hub, subscriber, hk_hub_comment(hub, subscriber));
-    } else if (hk_hub_say(hub, subscriber, bytes) != HK_OK) {
+    bool beaten = hk_bytes_equal(bytes, HK_SSE_HEARTBEAT) && hk_hub_beat(hub, subscriber);
+    if (!beaten && hk_hub_say(hub, subscriber, bytes) != HK_OK) {
         return HK_NO_MEMORY;
     }
     hk_hub_make_ready(hub, subscriber);

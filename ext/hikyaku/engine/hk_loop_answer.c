@@ -118,7 +118,7 @@ static void begin_stream(hk_loop_t *loop, hk_connection_t *connection, const hk_
     if (subscriber != NULL) {
         hk_stream_promise(loop, connection, subscriber, head);
     } else {
-        hk_stream_decline(loop, connection, head);
+        hk_stream_decline(loop, connection, head, ask->wish.subscriber);
     }
     hk_http_go_on(loop, connection);
 }

@@ -398,7 +398,7 @@ void hk_stream_promise(hk_loop_t *loop, hk_connection_t *connection, hk_subscrib
 
 /* Says the head of a stream whose subscriber has ended already, and when to come back. With the lock. Does not
  * close the connection. */
-void hk_stream_decline(hk_loop_t *loop, hk_connection_t *connection, hk_bytes_t head);
+void hk_stream_decline(hk_loop_t *loop, hk_connection_t *connection, hk_bytes_t head, uint64_t serial);
 
 /* The head has left: the subscriber is given what it missed. */
 void hk_stream_begin(hk_loop_t *loop, hk_connection_t *connection);

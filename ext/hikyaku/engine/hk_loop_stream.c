@@ -100,31 +100,30 @@ static void bid_farewell(hk_loop_t *loop, const hk_connection_t *connection, hk_
     hk_buf_clear(out);
 }
 
-static bool says(hk_bytes_t head, hk_bytes_t words)
-{
-    return memmem(head.at, head.length, words.at, words.length) != NULL;
-}
-
-/* Nothing is known of the stream but what its head says; the end of one that is no event stream as it is goes without a
- * word. */
-void hk_stream_decline(hk_loop_t *loop, hk_connection_t *connection, hk_bytes_t head)
+/* Appends what a stream says of which nothing was sent, and whose subscriber has gone meanwhile. */
+static void bid_farewell_to_gone(hk_loop_t *loop, uint64_t serial)
 {
     char room[32];
+    hk_bytes_t farewell = hk_bytes(room, write_farewell(loop, room, sizeof(room)));
+    (void)hk_hub_farewell_to_gone(loop->options.hub, serial, farewell, &loop->out);
+}
+
+void hk_stream_decline(hk_loop_t *loop, hk_connection_t *connection, hk_bytes_t head, uint64_t serial)
+{
     hk_http_say(loop, connection, head);
-    if (!says(head, HK_BYTES("content-encoding: gzip")) && !says(head, HK_BYTES("application/vnd.msgpack"))) {
-        hk_http_say(loop, connection, hk_bytes(room, write_farewell(loop, room, sizeof(room))));
-    }
+    bid_farewell_to_gone(loop, serial);
     if (connection->http->then == HK_THEN_GO_ON) {
         connection->http->then = HK_THEN_CLOSE;
     }
 }
 
 /* Its end came before its connection. */
-static void turn_away(hk_loop_t *loop, int fd)
+static void turn_away(hk_loop_t *loop, int fd, uint64_t serial)
 {
-    char room[32];
-    size_t length = write_farewell(loop, room, sizeof(room));
-    (void)loop->sys->send(loop->sys->context, fd, room, length);
+    hk_buf_clear(&loop->out);
+    bid_farewell_to_gone(loop, serial);
+    (void)loop->sys->send(loop->sys->context, fd, hk_buf_bytes(&loop->out).at, loop->out.length);
+    hk_buf_clear(&loop->out);
     hk_loop_hang_up(loop, fd);
 }
 
@@ -133,7 +132,7 @@ void hk_stream_attach(hk_loop_t *loop, int fd, uint64_t serial)
     hk_loop_lock(loop);
     hk_subscriber_t *subscriber = hk_hub_find(loop->options.hub, serial);
     if (subscriber == NULL) {
-        turn_away(loop, fd);
+        turn_away(loop, fd, serial);
         return;
     }
     hk_connection_t *connection = hk_connection_open(loop, fd, HK_PHASE_STREAM);
@@ -144,8 +143,7 @@ void hk_stream_attach(hk_loop_t *loop, int fd, uint64_t serial)
     connection->subscriber = serial;
     tune(loop, connection);
     hk_subscriber_connect(subscriber, connection);
-    if (hk_hub_silent(subscriber) &&
-        hk_hub_control(loop->options.hub, subscriber, HK_SSE_HEARTBEAT) != HK_OK) {
+    if (hk_hub_silent(subscriber) && hk_hub_control(loop->options.hub, subscriber, HK_SSE_HEARTBEAT) != HK_OK) {
         hk_connection_close(loop, connection);
         return;
     }

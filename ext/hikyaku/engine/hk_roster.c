@@ -2,7 +2,7 @@
 
 #include "hk_subscriber.h"
 
-enum { PLACE_BITS = 24, SMALLEST = 16 };
+enum { PLACE_BITS = 24, FORM_BIT = PLACE_BITS, CODING_BIT, ARRIVAL_BIT, SMALLEST = 16 };
 
 #define PLACES ((size_t)1 << PLACE_BITS)
 #define NO_SEAT PLACES
@@ -44,6 +44,15 @@ static hk_status_t add_seat(hk_roster_t *roster)
     return HK_OK;
 }
 
+static uint64_t form_of(hk_subscriber_t *subscriber)
+{
+    if (!hk_subscriber_is(subscriber, HK_SUBSCRIBER_CODED)) {
+        return 0;
+    }
+    const hk_coded_t *coded = hk_subscriber_coded(subscriber);
+    return (uint64_t)coded->form << FORM_BIT | (uint64_t)coded->coding << CODING_BIT;
+}
+
 hk_status_t hk_roster_add(hk_roster_t *roster, hk_subscriber_t *subscriber)
 {
     if (roster->free == NO_SEAT && add_seat(roster) != HK_OK) {
@@ -54,8 +63,14 @@ hk_status_t hk_roster_add(hk_roster_t *roster, hk_subscriber_t *subscriber)
     roster->seats[place].subscriber = subscriber;
     hk_list_append(&roster->all, &subscriber->came);
     roster->count++;
-    subscriber->serial = ++roster->arrivals << PLACE_BITS | place;
+    subscriber->serial = ++roster->arrivals << ARRIVAL_BIT | form_of(subscriber) | place;
     return HK_OK;
+}
+
+void hk_roster_form(uint64_t serial, hk_stream_form_t *form, hk_stream_coding_t *coding)
+{
+    *form = (hk_stream_form_t)(serial >> FORM_BIT & 1);
+    *coding = (hk_stream_coding_t)(serial >> CODING_BIT & 1);
 }
 
 void hk_roster_replace(hk_roster_t *roster, hk_subscriber_t *subscriber, hk_subscriber_t *by)

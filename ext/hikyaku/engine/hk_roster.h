@@ -1,7 +1,8 @@
 /* hk_roster.h: gives subscribers numbers, finds them by these, and has them in the order in which they came.
  *
- * A number names one subscriber and, when that has left, nobody. It holds the subscriber's place and how many came
- * before: 24 and 40 bits.
+ * A number names one subscriber and, when that has left, nobody. It holds the subscriber's place, its stream's form and
+ * coding, and how many came before: 24, 2 and 38 bits. So of a stream whose subscriber is gone it is known still how to
+ * end it.
  */
 #ifndef HK_ROSTER_H
 #define HK_ROSTER_H
@@ -36,6 +37,9 @@ void hk_roster_release(hk_roster_t *roster);
 
 /* Gives a subscriber its number, which is not 0. Amortised O(1). HK_OK or HK_NO_MEMORY. */
 hk_status_t hk_roster_add(hk_roster_t *roster, hk_subscriber_t *subscriber);
+
+/* The form and the coding of a stream, whether its subscriber is gone or not. */
+void hk_roster_form(uint64_t serial, hk_stream_form_t *form, hk_stream_coding_t *coding);
 
 /* Gives a subscriber's number and place to another object, which has the number already. O(1). */
 void hk_roster_replace(hk_roster_t *roster, hk_subscriber_t *subscriber, hk_subscriber_t *by);

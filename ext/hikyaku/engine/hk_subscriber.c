@@ -2,7 +2,7 @@
 
 enum { CACHE_LINE = 64, LOOKED_AT = 32, ALIGNED = 16 };
 
-_Static_assert(sizeof(hk_coded_t) % ALIGNED == 0 && sizeof(hk_coded_t) <= 64, "what stands before it has grown");
+_Static_assert(sizeof(hk_coded_t) == 32 && sizeof(hk_membership_t) == ALIGNED, "what stands before it has grown");
 _Static_assert(offsetof(hk_subscriber_t, serial) == LOOKED_AT, "what a delivery looks at has changed its size");
 
 /* An allocator may begin blocks at any multiple of 16: moved by 16 where the line's end would cut through. */
@@ -15,7 +15,8 @@ static uint8_t shift_for(const char *block)
 hk_status_t hk_subscriber_new_coded(const hk_alloc_t *alloc, size_t subscriptions, bool changed,
                                     const hk_coded_t *coded, hk_subscriber_t **subscriber)
 {
-    size_t before = coded != NULL ? sizeof(*coded) : 0;
+    bool several = coded != NULL && subscriptions > 1;
+    size_t before = (coded != NULL ? sizeof(*coded) : 0) + (several ? sizeof(hk_membership_t) : 0);
     size_t size = before + sizeof(hk_subscriber_t) + subscriptions * sizeof(hk_subscription_t);
     size += changed ? hk_past_size(subscriptions) : 0;
     char *block = hk_alloc_zeroed(alloc, 1, size + ALIGNED);
@@ -28,6 +29,7 @@ hk_status_t hk_subscriber_new_coded(const hk_alloc_t *alloc, size_t subscription
     if (coded != NULL) {
         made->flags = HK_SUBSCRIBER_CODED;
         *hk_subscriber_coded(made) = *coded;
+        hk_subscriber_coded(made)->several = several;
     }
     if (changed) {
         made->traits = HK_SUBSCRIBER_CHANGED;
@@ -66,7 +68,10 @@ void hk_subscriber_take_over(hk_subscriber_t *subscriber, hk_subscriber_t *other
     subscriber->came = subscriber->ready = subscriber->beat = (hk_list_t){NULL, NULL};
     subscriber->deadline = (hk_heap_node_t){0};
     if (hk_subscriber_is(subscriber, HK_SUBSCRIBER_CODED)) {
-        *hk_subscriber_coded(subscriber) = *hk_subscriber_coded(other);
+        hk_coded_t *coded = hk_subscriber_coded(subscriber);
+        bool several = coded->several;
+        *coded = *hk_subscriber_coded(other);
+        coded->several = several;
     }
     other->grant = NULL;
     other->control = NULL;

@@ -50,6 +50,8 @@ typedef struct hk_subscription {
     uint32_t place; /* among the feed's members */
 } hk_subscription_t;
 
+typedef struct hk_group hk_group_t;
+
 /* Of a stream with another form or a coding. */
 typedef struct hk_coded {
     hk_gzip_sum_t sum; /* of what was said before it came into step */
@@ -57,7 +59,14 @@ typedef struct hk_coded {
     uint64_t epoch;    /* whose number it is in step with; 0: with none */
     uint32_t held;     /* bytes that are kept for it, if they are many: see hk_hub_coded */
     uint8_t form, coding;
+    bool several; /* it has several subscriptions, and before this a membership */
 } hk_coded_t;
+
+/* In the group of those that have the same several matchers: see hk_hub_group. */
+typedef struct hk_membership {
+    hk_group_t *group; /* NULL: in none */
+    uint32_t place;    /* among the members of its feed */
+} hk_membership_t;
 
 struct hk_subscriber {
     hk_position_t cursor; /* everything up to here was sent, or is not for it */
@@ -115,6 +124,13 @@ static inline hk_feed_t *hk_subscriber_feed(const hk_subscriber_t *subscriber)
 static inline hk_coded_t *hk_subscriber_coded(hk_subscriber_t *subscriber)
 {
     return (hk_coded_t *)(void *)subscriber - 1;
+}
+
+/* What says in which group it is, of one that is HK_SUBSCRIBER_CODED; NULL: it cannot be in one. */
+static inline hk_membership_t *hk_subscriber_membership(hk_subscriber_t *subscriber)
+{
+    hk_coded_t *coded = hk_subscriber_coded(subscriber);
+    return coded->several ? (hk_membership_t *)(void *)coded - 1 : NULL;
 }
 
 /* Its past; NULL: it never was changed. */
