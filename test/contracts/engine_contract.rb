@@ -65,6 +65,7 @@ module EngineContract
   end
 
   def subscribe(matchers, room: nil, reads: [], subject: nil, **options)
+    skip_unless_available(headers: "zlib.h") if options[:coding] == :gzip && !@engine.offers?(:events, :gzip)
     subscriber = @engine.subscribe(grant(matchers, reads: reads || [], subject: subject), now: @now, **options)
     subscriber.connection = Reader.new(room: room)
     @engine.writable(subscriber)
@@ -113,6 +114,7 @@ require "contracts/engine/changing"
 require "contracts/engine/changing_at_random"
 require "contracts/engine/coming_and_going"
 require "contracts/engine/forms"
+require "contracts/engine/forms_at_random"
 require "contracts/engine/looking_in"
 require "contracts/engine/publishing"
 require "contracts/engine/replay"

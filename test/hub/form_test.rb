@@ -1,37 +1,13 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "hikyaku/hub"
 require "objspace"
 require "support/form_readers"
+require "support/forming_engine"
 
 class FormTest < Minitest::Test
   extend SentenceTests
-
-  Form = Hikyaku::Hub::Form
-  HUB_URL = "https://hub.example.com/.well-known/mercure"
-
-  def setup
-    @topics = Hikyaku::Hub::Topics.new(hub_url: HUB_URL)
-    @engine = Hikyaku::Hub::RubyEngine.new(topics: @topics, heartbeat: nil)
-  end
-
-  def subscribe(topic = "/a", reads: [], **options)
-    matchers, reads = [[topic], reads].map { |all| all.map { |each| Hikyaku::Hub::Matcher.build(type: "exact", pattern: each, base: HUB_URL) } }
-    subscriber = @engine.subscribe(Hikyaku::Hub::Grant.new(matchers: matchers, reads: reads), now: 1.0, **options)
-    subscriber.connection = +"".b
-    @engine.writable(subscriber)
-    subscriber
-  end
-
-  def publish(data, topic = "/a", **options)
-    @engine.publish(Hikyaku::Hub::Update.new(topics: topic, data: data, **options), topics: [@topics[topic]], now: 1.0)
-    drain
-  end
-
-  def drain
-    @engine.serve(1_000, 65_536, now: 1.0) { |subscriber, bytes| subscriber.connection << bytes and bytes.bytesize }
-  end
+  include FormingEngine
 
   # @return [Hash{Symbol => Integer}] how often methods of Form's classes were called
   def calls(*names)
@@ -60,11 +36,15 @@ class FormTest < Minitest::Test
   test "many events at once are compressed once for a group, too, over the end of an epoch" do
     readers = Array.new(3) { subscribe(coding: :gzip) }
     publish("first")
+    begun = nil
     counts = calls(:follow) do
-      100.times { |i| @engine.publish(Hikyaku::Hub::Update.new(topics: "/a", data: i.to_s), topics: [@topics["/a"]], now: 1.0) }
-      drain
+      begun = beginnings(readers.first.group) do
+        100.times { |i| @engine.publish(Hikyaku::Hub::Update.new(topics: "/a", data: i.to_s), topics: [@topics["/a"]], now: 1.0) }
+        drain
+      end
     end
     assert_equal 100, counts[:follow]
+    assert_empty begun
     assert_equal 1, readers.map(&:connection).uniq.size
     assert_equal 101, (FormReaders::Gzip.new << readers.first.connection).text.scan("data:").size
   end
@@ -87,13 +67,13 @@ class FormTest < Minitest::Test
     assert_nil subscribe("/newer", coding: :gzip).group
   end
 
-  test "a compressed stream costs a small object more than another" do
-    assert_operator ObjectSpace.memsize_of(Form::Member.new), :<=, 64
-    plain, coded = subscribe, subscribe(coding: :gzip)
-    20.times { |i| publish(i.to_s) }
-    grown = [plain, coded].map { |reader| ObjectSpace.memsize_of(reader) }
-    assert_operator grown[1] - grown[0], :<=, 128
-    assert_nil coded.portion
+  test "a compressed stream costs 64 bytes more than another, and no object of its own" do
+    plain, coded = [:identity, :gzip].map { |coding| Array.new(2) { subscribe(coding: coding) } }
+    80.times { |i| publish(i.to_s) }
+    grown = [plain, coded].map { |readers| ObjectSpace.memsize_of(readers.first) }
+    assert_operator grown[1] - grown[0], :<=, 64
+    own = [plain, coded].map { |one, other| (ObjectSpace.reachable_objects_from(one) - ObjectSpace.reachable_objects_from(other)).map(&:class) }
+    assert_equal(*own.map { |classes| classes.map(&:name).sort })
   end
 
   test "what is made of events is kept until it is too much, or the ring has passed them, and then made again" do
@@ -110,37 +90,6 @@ class FormTest < Minitest::Test
     assert_equal 1, shelf.size
     shelf.fetch(8) { Form::Piece.new("x" * 5_000) }
     assert_equal 0, shelf.size
-  end
-
-  test "what was gathered for one is for those who stand where it stood, of the same, and in step if that is needed" do
-    epoch = Form::Epoch.new
-    [10, 12, 15].each { |position| epoch.add(position, Form::Piece.new("", 0, 0)) }
-    first, later = [10, 12].map do |position|
-      Form::Portion.new.tap { |portion| portion.add(epoch.piece(position, position - 1, true) || Form::Piece.new("", 0, 0), position, epoch) }
-    end
-    first.share(self, 5, 12)
-    later.share(self, 10, 12)
-    other = Form::Epoch.new
-    [5, 9].each { |cursor| [nil, epoch, other].each { |each| assert first.serves?(self, cursor, each, 12) } }
-    [[self, 4, nil, 12], [self, 10, nil, 12], [:other, 5, nil, 12], [self, 5, nil, 15]].each { |wanted| refute first.serves?(*wanted) }
-    [10, 11].each { |cursor| assert later.serves?(self, cursor, epoch, 12) }
-    [[self, 9, epoch], [self, 12, epoch], [self, 10, nil], [self, 10, other], [:other, 10, epoch]].each { |wanted| refute later.serves?(*wanted, 12) }
-    assert_equal [nil, epoch], [first.within, later.within]
-  end
-
-  test "a piece of an epoch is for who has all before it, and the first for everybody" do
-    epoch = Form::Epoch.new
-    [10, 12, 15].each { |position| epoch.add(position, Form::Piece.new(position.to_s)) }
-    assert_equal "10", epoch.piece(10, 3, false).bytes
-    assert_equal "12", epoch.piece(12, 10, true).bytes
-    assert_equal "15", epoch.piece(15, 13, true).bytes
-    [[12, 10, false], [12, 9, true], [15, 11, true], [13, 12, true]].each { |wanted| assert_nil epoch.piece(*wanted), wanted.inspect }
-    refute_predicate epoch, :full?
-    61.times { |i| epoch.add(20 + i, Form::Piece.new("")) }
-    assert_predicate epoch, :full?
-    large = Form::Epoch.new
-    large.add(1, Form::Piece.new("", 0, 65_536))
-    assert_predicate large, :full?
   end
 
   # Server-Sent Events, and what they are as MessagePack.

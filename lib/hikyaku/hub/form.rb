@@ -75,9 +75,6 @@ module Hikyaku
       # @return [Boolean]
       def gzip? = @coding == :gzip
 
-      # @return [Member, nil] what is to be known of each of its streams
-      def member = gzip? ? Member.new : nil
-
       # @param position [Integer] of the record
       # @param record [Record]
       # @return [Piece] the event, decodable wherever it is put
@@ -103,15 +100,15 @@ module Hikyaku
 
       # What is said last: then the stream ends in order.
       #
-      # @param member [Member, nil]
+      # @param subscriber [Subscriber]
       # @param frame [String] as Server-Sent Events
       # @return [String]
-      def ending(member, frame)
+      def ending(subscriber, frame)
         piece = piece_of(frame)
-        return piece.bytes unless member
-        beginning = member.begun? ? "" : Blocks::HEADER
-        member.add(piece)
-        "".b << beginning << piece.bytes << Blocks.trailer(member)
+        return piece.bytes unless gzip?
+        beginning = subscriber.begun? ? "" : Blocks::HEADER
+        subscriber.receive_piece(piece, nil)
+        "".b << beginning << piece.bytes << Blocks.trailer(subscriber)
       end
 
       # @return [String]

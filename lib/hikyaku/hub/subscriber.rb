@@ -1,11 +1,14 @@
 # frozen_string_literal: true
 
 require "securerandom"
+require_relative "form/member"
 
 module Hikyaku
   class Hub
     # One connection, as the engine sees it: a grant, a cursor into the log, and no queue.
     class Subscriber
+      include Form::Member
+
       # @return [Grant]
       attr_accessor :grant
       # @return [String, nil] the client's address, for limits
@@ -29,14 +32,8 @@ module Hikyaku
       attr_accessor :capability
       # @return [Form, nil] how it is written; not set in streams of Server-Sent Events as they are, nor is what follows
       attr_accessor :form
-      # @return [Feed, nil] as `feed`, of a stream with a form
-      attr_reader :only_feed
       # @return [Boolean, nil] as `idle`, of a stream with a form
       attr_reader :idle_formed
-      # @return [Form::Member, nil] of a compressed stream
-      attr_accessor :member
-      # @return [Form::Group, nil] with which it shares what is compressed
-      attr_accessor :group
       # @return [Boolean, nil] it is to be told when nothing is pending for it; not set in those that never are
       attr_reader :catching_up
       # @return [String, nil] bytes for it alone (a heartbeat, a gap) that go out at the next event boundary
@@ -52,10 +49,9 @@ module Hikyaku
       # @return [Boolean] it is no longer registered
       attr_accessor :closed
 
-      # What was taken and not yet reported as written, where it leads, how many events it holds; the engine's own.
+      # What was taken and not yet reported as written (a Form::Portion where there is a form, but for the rest of an event), where it
+      # leads, how many events it holds; the engine's own.
       attr_accessor :taken, :taken_to, :taken_count
-      # What was taken of another form; the engine's own.
-      attr_accessor :portion
       # The position of which `offset` bytes were sent, and its bytes where they are kept; the engine's own.
       attr_accessor :partial_at, :partial
       # Where the timers have it, and when its longest lifetime is over; the engine's own.
@@ -124,6 +120,9 @@ module Hikyaku
       # @return [Integer] where it stands when the rest of the event is sent of which it has a part
       def leads_to = @past&.resumes_at || @partial_at
 
+      # @return [Integer] everything up to here was sent, or is as good as sent, or is not for it
+      def sent_until = (@offset > 0) ? @partial_at : @cursor
+
       # Goes back to a position, behind the rest of the event of which it has a part.
       #
       # @param position [Integer]
@@ -146,7 +145,7 @@ module Hikyaku
       # @return [String]
       def last_words(frame)
         words = "#{@control}#{frame}"
-        @form ? @form.ending(@member, words) : words
+        @form ? @form.ending(self, words) : words
       end
 
       # Whether it has one feed and nothing of its own pending: no bytes, no part of an event, no end. Kept, not computed: this is
@@ -198,17 +197,16 @@ module Hikyaku
 
       private
 
-      # The short way, unless it has more than one feed, or more to be seen to; a form has a way of its own.
+      # The short way, unless it has more than one feed, or more to be seen to.
       def choose_way
-        feed = (@subscriptions.one? && !restricted? && !@catching_up) ? @subscriptions.first.feed : nil
-        @form ? @only_feed = feed : @feed = feed
+        @feed = (@subscriptions.one? && !restricted? && !@catching_up) ? @subscriptions.first.feed : nil
         settle
       end
 
+      # A form has a short way of its own.
       def settle
-        free = !@blocked && !@ready && !@closing
-        @idle = free && !@feed.nil?
-        @idle_formed = free && !@only_feed.nil? if @form
+        idle = !@blocked && !@ready && !@closing && !@feed.nil?
+        @form ? @idle_formed = idle : @idle = idle
       end
     end
   end

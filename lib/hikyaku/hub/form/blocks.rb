@@ -17,13 +17,17 @@ module Hikyaku
         # The last block, empty.
         LAST = "\x03\x00".b.freeze
         private_constant :LAST
+        # Of what is compressed with what came before it. A little more finds 2 % more; much more takes milliseconds where a text is
+        # made for it.
+        SHARED_LEVEL = 7
 
         # @param member [Member]
         # @return [String] what ends its stream
         def self.trailer(member) = LAST + [member.crc, member.length].pack("VV")
 
-        def initialize
-          @deflate = Zlib::Deflate.new(Zlib::DEFAULT_COMPRESSION, -Zlib::MAX_WBITS)
+        # @param level [Integer] of zlib
+        def initialize(level = Zlib::DEFAULT_COMPRESSION)
+          @deflate = Zlib::Deflate.new(level, -Zlib::MAX_WBITS)
         end
 
         # @param bytes [String]

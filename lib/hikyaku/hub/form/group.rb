@@ -11,16 +11,19 @@ module Hikyaku
       # some of them receive never goes into it, and the length of what they receive tells nothing of what they do not.
       #
       #     epoch     1 2 3 … 64 | 65 66 …       each event behind those of its epoch
-      #     joins       ─ ─ … ── | 65 66 …       blocks that stand alone, until the next epoch begins
+      #     joins       ─ ─ … ── | 65 66 …       blocks that stand alone, until the next epoch begins anew
+      #
+      # An epoch that begins anew costs those who are in step about the size of an event. So it goes on from the one before when
+      # nobody waits, and begins early when many do.
       class Group
         # An event of more bytes stands alone, for everybody: what is less can be kept for those who have a part of it.
         LARGE = 61_440
-        private_constant :LARGE
+        # An epoch has so many events at least, as long as anybody is in step.
+        LEAST = 16
+        private_constant :LARGE, :LEAST
 
         # @return [Array] what says who belongs to it
         attr_reader :key
-        # @return [Epoch, nil] the newest
-        attr_reader :epoch
         # @return [Integer] how many streams belong to it
         attr_accessor :streams
         # @return [Portion, nil] what those receive next that are in step: gathered once
@@ -31,8 +34,9 @@ module Hikyaku
         def initialize(key, newest)
           @key = key
           @newest = newest
-          @blocks = Blocks.new
-          @epoch = nil
+          @blocks = Blocks.new(Blocks::SHARED_LEVEL)
+          @epoch = @former = nil
+          @missed = 0
           @streams = 0
           @portion = nil
         end
@@ -41,16 +45,25 @@ module Hikyaku
         # @param cursor [Integer] of who wants it
         # @param epoch [Epoch, nil] with which that is in step
         # @yieldreturn [String] the event, not compressed
-        # @return [Piece, nil] of the newest epoch; nil: for this one it has to stand alone
-        def piece(position, cursor, epoch)
+        # @return [Epoch, nil] that has it for that stream; nil: for this one it has to stand alone
+        def epoch_for(position, cursor, epoch)
           add(position, yield) if position > @newest
-          @epoch&.piece(position, cursor, epoch.equal?(@epoch))
+          if @epoch&.sends?(position, cursor, epoch) then @epoch
+          elsif @former&.sends?(position, cursor, epoch) then @former
+          end
         end
+
+        # One of its streams has got what stands alone, or is about to.
+        #
+        # @return [void]
+        def missed! = @missed += 1
 
         # @param portion [Portion] whose events stand alone
         # @param epoch [Epoch, nil] with which a stream is in step
         # @return [Boolean] the group has nothing of it for that stream
-        def passes?(portion, epoch) = portion.last <= @newest && (epoch.nil? || !epoch.equal?(@epoch))
+        def passes?(portion, epoch)
+          portion.last <= @newest && [@epoch, @former].none? { |each| each&.of_use?(portion, epoch) }
+        end
 
         # @return [String] without what it holds
         def inspect = "#<#{self.class.name} #{@streams} streams>"
@@ -59,12 +72,27 @@ module Hikyaku
 
         def add(position, bytes)
           @newest = position
-          return @epoch = nil if bytes.bytesize > LARGE
-          if @epoch.nil? || @epoch.full?
-            @blocks.begin_anew
-            @epoch = Epoch.new
-          end
+          return end_epoch if bytes.bytesize > LARGE
+          begin_epoch if @epoch.nil? || @epoch.full? || @epoch.deserted? || wanted?
           @epoch.add(position, @blocks.follow(bytes))
+        end
+
+        # What stood alone since it began is as much as beginning anew costs.
+        def wanted? = @epoch.count >= LEAST && @missed >= @streams
+
+        def begin_epoch
+          goes_on = @epoch && @missed.zero? && !@epoch.deserted?
+          end_epoch
+          @blocks.begin_anew unless goes_on
+          @epoch = Epoch.new(goes_on ? @former : nil)
+          @missed = 0
+        end
+
+        # Those who have not got all of it yet can still get the rest, until the next has ended.
+        def end_epoch
+          return unless @epoch
+          @former&.over!
+          @former, @epoch = @epoch, nil
         end
       end
     end

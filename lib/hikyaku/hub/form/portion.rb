@@ -17,15 +17,11 @@ module Hikyaku
         attr_reader :count
         # @return [Integer] how many bytes go out
         attr_reader :bytesize
-        # @return [Integer, nil] CRC-32 of what is compressed
-        attr_reader :crc
-        # @return [Integer] how many bytes that are
-        attr_reader :size
         # @return [Integer, nil] it serves cursors from here on …
         attr_reader :after
         # @return [Integer, nil] … and before here: the position of its first event
         attr_reader :first
-        # @return [Epoch, nil] only for who is in step with it; nil: for everybody
+        # @return [Epoch, nil] only for who is in step with it; nil: for everybody of the group or form
         attr_reader :within
         # @return [Epoch, nil] with which it leaves a stream in step
         attr_reader :epoch
@@ -36,9 +32,8 @@ module Hikyaku
 
         def initialize
           @parts = []
-          @count = @bytesize = @size = 0
-          @crc = 0
-          @epoch = @said = @to = @bytes = nil
+          @count = @bytesize = 0
+          @epoch = @said = @to = @bytes = @sum = nil
           @of = @after = @first = @newest = @within = nil
         end
 
@@ -67,6 +62,9 @@ module Hikyaku
         # @return [String] frozen
         def bytes = @bytes ||= (@parts.size == 1) ? @parts.first.piece.bytes : @parts.map { |part| part.piece.bytes }.join.freeze
 
+        # @return [Array(Integer, Integer)] CRC-32 and length of what is compressed in it, but for what its last epoch says
+        def sum = @sum ||= sum_of(@epoch ? @parts.reverse.drop_while { |part| @epoch.equal?(part.epoch) }.reverse : @parts)
+
         # @yieldparam piece [Piece]
         # @yieldparam position [Integer, nil] of the event; nil: it is none
         # @yieldparam epoch [Epoch, nil] whose piece it is
@@ -87,7 +85,7 @@ module Hikyaku
           @after = after
           @first = first.position
           @newest = newest
-          @within = first.epoch unless first.epoch&.begins_at?(@first)
+          @within = first.epoch&.needed_at(@first)
           self
         end
 
@@ -115,12 +113,13 @@ module Hikyaku
         private
 
         def put(part)
-          piece = part.piece
-          @crc = Zlib.crc32_combine(@crc, piece.crc, piece.size) if piece.crc
-          @size += piece.size
-          @bytesize += piece.bytesize
+          @bytesize += part.piece.bytesize
           @epoch = part.epoch
           @parts << part
+        end
+
+        def sum_of(parts)
+          parts.reduce([0, 0]) { |(crc, size), part| [Zlib.crc32_combine(crc, part.piece.crc, part.piece.size), size + part.piece.size] }
         end
       end
     end

@@ -77,6 +77,7 @@ module Hikyaku
         end
 
         def go_back(subscriber, here, from, answer)
+          subscriber.leave_epoch
           subscriber.past.add(here, subscriber.grant, subscriber.subscriptions)
           subscriber.subscriptions.each { |subscription| subscription.from = here if subscription.from < here }
           subscriber.go_back_to(from)
@@ -97,7 +98,7 @@ module Hikyaku
           subscriber.grant = grant
           subscriber.past&.settle(subscriptions)
           subscriber.subscriptions = subscriptions
-          join_group(subscriber) if subscriber.member
+          join_group(subscriber) if subscriber.form&.gzip?
           begun
         end
       end

@@ -42,7 +42,7 @@ module Hikyaku
 
         def take(subscriber, max_bytes)
           feed = subscriber.feed
-          if feed && subscriber.offset == 0 && !subscriber.control
+          if feed && subscriber.offset == 0 && !subscriber.control && !subscriber.form
             batch = feed.batch
             unless batch&.serves?(feed, subscriber, @log.first)
               batch = Batch.gather(@log, feed, subscriber, max_bytes) or return take_slowly(subscriber, max_bytes)
@@ -64,8 +64,8 @@ module Hikyaku
           subscriber.taken = nil
           @delivered_bytes += bytes
           subscriber.active_at = now if bytes > 0
-          if subscriber.portion
-            wrote_portion(subscriber, bytes)
+          if taken.is_a?(Form::Portion)
+            wrote_portion(subscriber, taken, bytes)
           elsif bytes < taken.bytesize
             subscriber.blocked = true
             wrote_part(subscriber, taken, bytes)

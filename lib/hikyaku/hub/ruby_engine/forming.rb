@@ -27,7 +27,6 @@ module Hikyaku
         def give_form(subscriber, name, coding)
           form = form_of(name, coding)
           subscriber.form = form
-          subscriber.member = form.member
           join_group(subscriber) if form.gzip?
         end
 
@@ -39,7 +38,8 @@ module Hikyaku
         end
 
         def take_form_away(subscriber)
-          @groups.leave(subscriber.group) if subscriber.group
+          subscriber.leave_epoch
+          @groups.leave(subscriber.group)
           let_go(subscriber.form)
         end
 
@@ -52,9 +52,12 @@ module Hikyaku
         # Also when what it receives has changed: what it shared so far is not what it shares from now on.
         def join_group(subscriber)
           former = subscriber.group
-          subscriber.group = @groups.join(subscriber.form, subscriber.grant, @log.head)
+          group = @groups.join(subscriber.form, subscriber.grant, @log.head)
           @groups.leave(former)
-          subscriber.member.epoch = nil
+          return if group.equal?(former)
+          subscriber.leave_epoch
+          subscriber.group = group
+          group&.missed!
         end
 
         def take_formed(subscriber, max_bytes)
@@ -63,8 +66,8 @@ module Hikyaku
           portion = subscriber.control ? nil : next_portion(subscriber, max_bytes)
           portion = say(subscriber) if subscriber.control
           return unless portion
-          subscriber.portion = portion
-          subscriber.taken = portion.bytes
+          subscriber.taken = portion
+          portion.bytes
         end
 
         def take_formed_rest(subscriber)
@@ -88,7 +91,7 @@ module Hikyaku
 
         def begin_portion(subscriber)
           portion = Form::Portion.new
-          portion.begin! if subscriber.member && !subscriber.member.begun?
+          portion.begin! if subscriber.form.gzip? && !subscriber.begun?
           portion
         end
 
@@ -106,15 +109,14 @@ module Hikyaku
 
         def gather_portion(subscriber, group, max_bytes)
           form = subscriber.form
-          epoch = subscriber.member&.epoch
+          epoch = subscriber.epoch
           portion = begin_portion(subscriber)
           to = subscriber.cursor
           @budget = Gathering::SCAN_BUDGET
           while (position = following(subscriber, to))
             record = @log[position]
-            piece = group&.piece(position, to, epoch) { form.bytes(position, record) }
-            epoch = piece && group.epoch
-            piece ||= form.piece(position, record)
+            epoch = group&.epoch_for(position, to, epoch) { form.bytes(position, record) }
+            piece = epoch ? epoch[position] : form.piece(position, record)
             break if portion.count > 0 && portion.bytesize + piece.bytesize > max_bytes
             portion.add(piece, position, epoch)
             to = position
@@ -134,11 +136,9 @@ module Hikyaku
           nil
         end
 
-        def wrote_portion(subscriber, bytes)
-          portion = subscriber.portion
-          subscriber.portion = nil
+        def wrote_portion(subscriber, portion, bytes)
           return wrote_part_of(portion, subscriber, bytes) if bytes < portion.bytesize
-          subscriber.member&.add(portion, portion.epoch)
+          subscriber.receive(portion) if subscriber.form.gzip?
           subscriber.was_told(portion.said) if portion.said
           subscriber.cursor = portion.to if portion.to
           @deliveries += portion.count
@@ -148,10 +148,10 @@ module Hikyaku
         # What was begun counts as sent: nothing else can be said before the rest of it.
         def wrote_part_of(portion, subscriber, bytes)
           subscriber.blocked = true
-          member = subscriber.member
+          gzip = subscriber.form.gzip?
           portion.each do |piece, position, epoch|
             break if bytes.zero?
-            member&.add(piece, epoch)
+            subscriber.receive_piece(piece, epoch) if gzip
             subscriber.was_told(portion.said) if position.nil? && !piece.equal?(Form::Portion::HEADER)
             break stop_within(subscriber, piece, position, bytes) if bytes < piece.bytesize
             bytes -= piece.bytesize

@@ -161,6 +161,7 @@ module Hikyaku
           gap = Gap.event(id: id, after: @cipher.seal(subscriber.cursor), reason: "overrun", matchers: matchers)
           # Behind what is pending: that may be the rest of something of which a part was written.
           subscriber.control = subscriber.control ? subscriber.control + gap : gap
+          subscriber.leave_epoch
           subscriber.cursor = oldest - 1
           false
         end

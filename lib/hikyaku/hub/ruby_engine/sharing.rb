@@ -22,56 +22,59 @@ module Hikyaku
           newest = @feed.newest
           place = [@place, subscribers.size].min
           left = limit
-          portion = form = within = bytes = nil
-          first = after = size = to = 0
+          portion = within = uncoded = bytes = nil
+          in_step = true
+          first = after = size = to = count = events = sent = 0
           while place > 0 && left > 0
             subscriber = subscribers[place - 1]
             if subscriber && (cursor = subscriber.cursor) < newest
               break unless subscriber.idle_formed
-              member = subscriber.member
-              unless cursor < first && cursor >= after && (member ? within&.equal?(member.epoch) : form.equal?(subscriber.form))
+              unless cursor < first && cursor >= after && (within ? within.equal?(subscriber.epoch) : uncoded.equal?(subscriber.form))
                 portion = portion_at_hand(subscriber, newest) or break
-                form, within = subscriber.form, portion.within
                 first, after, to = portion.first, portion.after, portion.to
-                bytes = portion.bytes
+                bytes, count, within = portion.bytes, portion.count, portion.within
                 size = bytes.bytesize
+                uncoded = subscriber.form.gzip? ? nil : subscriber.form
+                in_step = uncoded || within&.equal?(portion.epoch)
               end
               @place = place - 1
               left -= 1
               written = yield subscriber, bytes
               if written == size
-                member&.add(portion, portion.epoch)
+                subscriber.receive(portion) unless in_step
                 subscriber.cursor = to
                 subscriber.active_at = now
-                @deliveries += portion.count
-                @delivered_bytes += size
+                events += count
+                sent += size
               else
-                subscriber.portion = portion
-                subscriber.taken = bytes
+                subscriber.taken = portion
                 wrote(subscriber, written, now: now)
               end
             end
             place -= 1
           end
           @place = place
+          @deliveries += events
+          @delivered_bytes += sent
           left
         end
 
         # What was gathered for another, and is what this one receives next.
         def portion_at_hand(subscriber, newest)
           return if subscriber.catching_up
-          cursor, member, group = subscriber.cursor, subscriber.member, subscriber.group
-          return if member && !member.begun?
+          form, cursor = subscriber.form, subscriber.cursor
+          return if form.gzip? && !subscriber.begun?
+          group, epoch = subscriber.group, subscriber.epoch
           if group
             portion = group.portion
-            return portion if portion&.serves?(group, cursor, member.epoch, newest)
+            return portion if portion&.serves?(group, cursor, epoch, newest)
           end
-          portion = subscriber.form.portion
-          portion if portion&.serves?(subscriber.only_feed, cursor, nil, newest) && (group.nil? || group.passes?(portion, member.epoch))
+          portion = form.portion
+          portion if portion&.serves?(subscriber.feed, cursor, nil, newest) && (group.nil? || group.passes?(portion, epoch))
         end
 
         def share(portion, subscriber, after, newest)
-          group, feed = subscriber.group, subscriber.only_feed
+          group, feed = subscriber.group, subscriber.feed
           if group && portion.of_epochs?
             group.portion = portion.share(group, after, newest)
           elsif feed && portion.alone? && for_all?(portion, feed, after)
