@@ -5,3 +5,4 @@
 
 pin "hikyaku", to: "hikyaku.js", preload: false
 pin "hikyaku-presence", to: "hikyaku-presence.js", preload: false
+pin "hikyaku-msgpack", to: "hikyaku-msgpack.js", preload: false

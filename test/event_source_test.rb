@@ -3,6 +3,7 @@
 require "test_helper"
 require "hikyaku/event_source"
 require "support/scripted_server"
+require "zlib"
 
 # HTML standard, section "Server-sent events", and what EventSource adds to it.
 class EventSourceTest < Minitest::Test
@@ -230,6 +231,126 @@ class EventSourceTest < Minitest::Test
     server&.close
   end
 
+  # -- other forms of streams: docs/streams.md
+
+  PACK = {"content-type" => "application/vnd.msgpack"}.freeze
+  # Come back after 100 ms; [1, nil, "a"], a heartbeat, [2, "note", "b"]
+  PACKED = "\x64\x93\xA11\xC0\xA1a\xC0\x93\xA12\xA4note\xA1b".b.freeze
+
+  # A stream that says these bytes and ends.
+  def self.said(bytes, headers)
+    lambda do |peer|
+      peer.read_request
+      peer.event_stream(bytes, headers)
+    end
+  end
+
+  test "asks for MessagePack and gzip where the caller wants them, and for neither where not" do
+    {{} => %w[text/event-stream identity], {format: :msgpack} => ["application/vnd.msgpack, text/event-stream;q=0.9", "identity"],
+     {coding: :gzip} => %w[text/event-stream gzip]}.each do |settings, fields|
+      serve(GONE)
+      received(**settings)
+      assert_equal [fields], @server.requests.map { |request| request.headers.values_at("accept", "accept-encoding") }
+      teardown
+    end
+  end
+
+  test "a MessagePack stream is read, and asked for again from its last event" do
+    serve(self.class.said("", PACK), self.class.said(PACKED, PACK), self.class.said("\xC0".b + PACKED + "\x93\xA13".b, "content-type" => "Application/X-MsgPack; x=y"), GONE)
+    assert_equal [["message", "a", "1"], ["note", "b", "2"]] * 2, source(format: :msgpack).map(&:to_a)
+    assert_equal [nil, nil, "2", "2"], sent("last-event-id")
+    assert_operator @pauses[1], :<=, 0.125
+    assert_empty @errors
+  end
+
+  test "what counts is what the server answers with" do
+    events = "retry: 0\ndata: a\n\n"
+    serve(self.class.said(events, {}), self.class.said(events, "content-encoding" => "identity"), self.class.said(Zlib.gzip(events), "content-encoding" => " X-GZIP"),
+      self.class.said(Zlib.gzip(PACKED), PACK.merge("content-encoding" => "gzip")), GONE)
+    assert_equal %w[a a a a b], received(format: :msgpack)
+    [[{}, {"content-type" => "application/vnd.msgpack"}], [{format: :msgpack}, {"content-type" => "application/json"}], [{coding: :gzip}, {"content-encoding" => "br"}],
+      [{coding: :gzip}, {"content-encoding" => "gzip, gzip"}]].each do |settings, headers|
+      teardown
+      serve(self.class.said("", headers))
+      assert_equal 200, assert_raises(E::Refused, headers.inspect) { received(**settings) }.status
+    end
+  end
+
+  test "each event of a compressed stream is there when it is flushed, and a stream that breaks has said what it said" do
+    steps = Queue.new
+    serve(lambda do |peer|
+      peer.read_request
+      peer.event_stream("", PACK.merge("content-encoding" => "gzip"))
+      deflate = Zlib::Deflate.new(6, 16 + Zlib::MAX_WBITS)
+      while (text = steps.pop)
+        peer.write(deflate.deflate("\x93\xA1#{text}\xC0\xA1#{text}".b, [Zlib::SYNC_FLUSH, Zlib::FULL_FLUSH][text.to_i % 2]))
+      end
+    end, GONE)
+    seen = []
+    steps << "0"
+    source(format: :msgpack, coding: :gzip).each do |event|
+      seen << event.data
+      (seen.size == 4) ? steps.close : steps << seen.size.to_s
+    end
+    assert_equal %w[0 1 2 3], seen
+    assert_equal [nil, "3"], sent("last-event-id")
+    assert_empty @errors
+  end
+
+  test "a heartbeat of a MessagePack stream is life" do
+    serve(lambda do |peer|
+      peer.read_request
+      peer.event_stream(PACKED, PACK)
+      5.times { sleep(0.04) && peer.write("\xC0") }
+      peer.write(PACKED)
+      peer.wait_for_close
+    end, GONE)
+    assert_equal %w[a b a b], received(format: :msgpack, read_timeout: 0.12)
+    assert_equal [Net::ReadTimeout], @errors.map(&:class)
+  end
+
+  # None of it is what its header says.
+  BROKEN = {
+    "MessagePack" => [PACKED + "\xC1".b, {}], "an event" => [PACKED + "\x93\x01\x02\x03".b, {}], "depth" => [PACKED + ("\x91" * 100).b, {}],
+    "gzip" => [Zlib.gzip(PACKED)[0..-9] + "\xFF\xFF\xFF\xFF\0\0\0\0".b, {"content-encoding" => "gzip"}]
+  }.freeze
+
+  BROKEN.each do |what, (bytes, headers)|
+    test "broken #{what} is told, and the stream is asked for again" do
+      serve(self.class.said(bytes, PACK.merge(headers)), self.class.said(PACKED, PACK), GONE)
+      received(format: :msgpack)
+      # What gzip gives before its fault may have been decoded, or not.
+      assert_equal [nil, (what == "gzip") ? nil : "2", "2"], sent("last-event-id")
+      assert_equal [E::Malformed], @errors.map(&:class)
+    end
+  end
+
+  test "a stream that is broken again and again is asked for less and less, until an event comes" do
+    broken = self.class.said("\xC1", PACK)
+    serve(broken, broken, broken, self.class.said("\xC0", PACK), broken, self.class.said(PACKED, PACK), broken, GONE)
+    received(format: :msgpack)
+    [1, 2, 4, 8, 16, 0.1, 0.1].zip(@pauses) { |least, pause| assert_includes least..(least * 1.25), pause, @pauses.inspect }
+  end
+
+  test "a value that is too large ends it with an error, also one that is small as it comes" do
+    {PACKED + "\xDB\x00\x00\x10\x01".b => {}, Zlib.gzip(PACKED + "\xDB\x00\xFF\xFF\xFF".b + "\0" * 16_777_215) => {"content-encoding" => "gzip"},
+     Zlib.gzip("data: #{"x" * 10_000_000}") => {"content-type" => "text/event-stream", "content-encoding" => "gzip"}}.each do |bytes, headers|
+      serve(self.class.said(bytes, PACK.merge(headers)))
+      assert_raises(E::EventTooLarge) { received(format: :msgpack, max_event_bytes: 4_096) }
+      assert_equal 1, @server.connections
+      teardown
+    end
+  end
+
+  test "what becomes very much is decoded bit by bit, and no more than a megabyte is held" do
+    body = E::Body.new({"content-type" => "text/event-stream", "content-encoding" => "gzip"}, "", format: :events)
+    sizes = []
+    body.instance_variable_get(:@parser).define_singleton_method(:feed) { |bytes| sizes << bytes.bytesize }
+    body.feed(Zlib.gzip(":" * 20_000_000))
+    assert_equal 20_000_000, sizes.sum
+    assert_operator sizes.max, :<, 1_100_000
+  end
+
   # -- the end
 
   test "204 is the end" do
@@ -449,6 +570,8 @@ class EventSourceTest < Minitest::Test
 
   test "settings that cannot work are refused" do
     assert_raises(Hikyaku::ConfigError) { E.new("https://h/", method: :post) }
+    assert_match(/:events or :msgpack/, assert_raises(Hikyaku::ConfigError) { E.new("https://h/", format: :json) }.message)
+    assert_match(/:identity or :gzip/, assert_raises(Hikyaku::ConfigError) { E.new("https://h/", coding: :br) }.message)
     assert_raises(Hikyaku::ConfigError) { E.new("h") }
     assert_raises(Hikyaku::ConfigError) { E.new("https://h/", token: "a b") }
   end

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 require_relative "event_source/backoff"
+require_relative "event_source/body"
 require_relative "event_source/errors"
-require_relative "event_source/parser"
 require_relative "event_source/request"
 require_relative "publisher/endpoint"
 require_relative "publisher/retries"
@@ -22,10 +22,12 @@ module Hikyaku
   #   after 401 it asks a callable token once for another; any other answer that is no event stream raises Refused;
   # - redirects are followed, but not from https to http, and the token stays with the origin of the URL;
   # - a connection on which nothing comes, not even a comment, for `read_timeout` seconds is taken for dead;
-  # - failures double the pause before the next attempt, up to `max_retry_seconds`.
+  # - failures double the pause before the next attempt, up to `max_retry_seconds`;
+  # - a stream may be asked for as MessagePack (`format: :msgpack`), which needs no gem, and compressed (`coding: :gzip`). The events are the same, and
+  #   what counts is what the server answers with.
   #
   # HTML standard, section "Server-sent events"; Mercure draft-08, sections "Subscription" and "Reconnection, State
-  # Reconciliation, and Event Sourcing".
+  # Reconciliation, and Event Sourcing"; docs/streams.md.
   class EventSource
     include Enumerable
 
@@ -51,19 +53,23 @@ module Hikyaku
     #   the server's heartbeat; nil for never
     # @param retry_seconds [Numeric] pause before connecting again, until the server says otherwise
     # @param max_retry_seconds [Numeric] up to which failures in a row double it
-    # @param max_event_bytes [Integer] of one line, and of one event's data
+    # @param max_event_bytes [Integer] of one line, of one event's data, and of one value of MessagePack
+    # @param format [Symbol] :events for Server-Sent Events, or :msgpack, where the hub has that, and else the former
+    # @param coding [Symbol] :identity, or :gzip for a compressed stream, where the hub has that
     # @param on_open [#call, nil] called without arguments when a stream begins
     # @param on_error [#call, nil] called with the error after which a new connection will be tried
     # @param ca_file [String, nil] certificates to trust in place of the system's
     # @param insecure [Boolean] allows a token to travel over plain HTTP to another machine
     # @raise [ConfigError]
     def initialize(url, params: {}, method: :get, token: nil, headers: {}, last_event_id: "", open_timeout: 10, read_timeout: 90,
-      retry_seconds: 3, max_retry_seconds: 60, max_event_bytes: 4_194_304, on_open: nil, on_error: nil, ca_file: nil, insecure: false)
+      retry_seconds: 3, max_retry_seconds: 60, max_event_bytes: 4_194_304, format: :events, coding: :identity,
+      on_open: nil, on_error: nil, ca_file: nil, insecure: false)
       endpoint = Publisher::Endpoint.new(url, open_timeout: open_timeout, read_timeout: read_timeout, write_timeout: open_timeout, ca_file: ca_file)
       @tokens = Publisher::TokenSource.new(token)
-      @request = Request.new(endpoint, method: method, params: params, headers: headers)
+      @request = Request.new(endpoint, method: method, params: params, headers: headers, format: format, coding: coding)
       endpoint.confidential! if (@tokens.any? || @request.credentials?) && !insecure
       @backoff = Backoff.new(retry_seconds: retry_seconds, max_seconds: max_retry_seconds)
+      @format = format
       @max_event_bytes = max_event_bytes
       @last_event_id = last_event_id.to_s
       @on_open = on_open
@@ -134,6 +140,10 @@ module Hikyaku
       return 0 if error.status == 401 && renewed?(token)
       raise unless error.transient?
       again(error, at_least: error.retry_after)
+    rescue Malformed => error
+      raise if @outside
+      @broken = true
+      again(error)
     rescue *Publisher::Endpoint::NETWORK_ERRORS => error
       raise if @outside
       raise Refused, "#{@request} cannot prove who it is: #{error.message}" if error.message.match?(/certificate|hostname/i)
@@ -161,23 +171,24 @@ module Hikyaku
     end
 
     def read(response, &block)
-      type = response["content-type"].to_s[/\A[^;]*/].strip.downcase
-      raise Refused.new("#{@request} answered with #{type.inspect}, not an event stream", status: 200) unless type == "text/event-stream"
+      body = Body.new(response, @request, format: @format, last_event_id: @last_event_id, max_event_bytes: @max_event_bytes)
       @response_headers = response.each_header.to_h.freeze
-      @backoff.reset
+      # What was broken at one place may be so again: only an event ends that.
+      @backoff.reset unless @broken
       @renewed = false
       outside { @on_open&.call }
-      parser = Parser.new(last_event_id: @last_event_id, max_event_bytes: @max_event_bytes)
       response.read_body do |bytes|
-        parser.feed(bytes) { |event| give(event, &block) }
-        @last_event_id = parser.last_event_id
-        @backoff.retry_seconds = parser.retry / 1000.0 if parser.retry
+        body.feed(bytes) { |event| give(event, &block) }
+        @last_event_id = body.last_event_id
+        @backoff.retry_seconds = body.retry / 1000.0 if body.retry
       end
     end
 
     # The event counts as received before its block runs, as in a browser: an event whose block fails does not come again.
     def give(event)
       return if closed?
+      @backoff.reset if @broken
+      @broken = false
       @last_event_id = event.id
       outside { yield event }
     end

@@ -42,8 +42,14 @@ class Protocol::FormsTest < Protocol::Test
     def close = @connection.close
   end
 
+  # What an engine in C that was compiled without zlib cannot do.
+  def skip_unless_compressing
+    skip_unless_available(headers: "zlib.h") unless hub.offers?(:events, :gzip)
+  end
+
   # @return [Raw] on this test's topic
   def raw(headers = nil, **more)
+    skip_unless_compressing if (headers.to_h["accept-encoding"] || more["accept-encoding"]).to_s.include?("gzip")
     Raw.new(client, "#{server.path}?#{form("match" => topic)}", {**headers.to_h, **more}).tap { |raw| @streams << raw }
   end
 
@@ -73,6 +79,7 @@ class Protocol::FormsTest < Protocol::Test
   end
 
   test "HEAD tells the same as GET would" do
+    skip_unless_compressing
     ANSWERS.each do |(accept, coding), (type, coded)|
       response = get("#{server.path}?#{form("match" => topic)}", method: "HEAD", headers: {"accept" => accept, "accept-encoding" => coding}.compact)
       assert_equal [200, type, coded, "Accept, Accept-Encoding"], [response.status, *%w[content-type content-encoding vary].map { |name| response[name] }]

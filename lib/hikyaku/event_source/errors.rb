@@ -42,6 +42,11 @@ module Hikyaku
       include Error
     end
 
+    # What came is not what the answer's Content-Type or Content-Encoding says. It is told to `on_error`, and the stream asked for again.
+    class Malformed < StandardError
+      include Error
+    end
+
     # A line or an event is larger than allowed.
     class EventTooLarge < LimitExceeded
     end

@@ -14,24 +14,30 @@ module Hikyaku
       MAX_REDIRECTS = 10
       REDIRECTS = [301, 302, 303, 307, 308].freeze
       HEADERS = {
-        "accept" => "text/event-stream",
-        "accept-encoding" => "identity",
         "cache-control" => "no-store",
         "user-agent" => "hikyaku/#{VERSION}"
       }.freeze
-      private_constant :MAX_REDIRECTS, :REDIRECTS, :HEADERS
+      # A hub that has no MessagePack has event streams.
+      ACCEPT = {events: "text/event-stream", msgpack: "application/vnd.msgpack, text/event-stream;q=0.9"}.freeze
+      CODINGS = %i[identity gzip].freeze
+      private_constant :MAX_REDIRECTS, :REDIRECTS, :HEADERS, :ACCEPT, :CODINGS
 
       # @param endpoint [Publisher::Endpoint]
       # @param method [Symbol] :get, or :query to send the parameters in a body
       # @param params [Hash, Array] form parameters
       # @param headers [Hash] of the caller
+      # @param format [Symbol] :events or :msgpack
+      # @param coding [Symbol] :identity or :gzip
       # @raise [ConfigError]
-      def initialize(endpoint, method:, params:, headers:)
+      def initialize(endpoint, method:, params:, headers:, format: :events, coding: :identity)
         raise ConfigError, "method must be :get or :query, not #{method.inspect}" unless %i[get query].include?(method)
+        raise ConfigError, "format must be :events or :msgpack, not #{format.inspect}" unless ACCEPT.key?(format)
+        raise ConfigError, "coding must be :identity or :gzip, not #{coding.inspect}" unless CODINGS.include?(coding)
         @endpoint = endpoint
         @method = method
         @form = URI.encode_www_form(params)
         @headers = headers.to_h { |name, value| [name.to_s.downcase, value.to_s] }
+        @wanted = {"accept" => ACCEPT.fetch(format), "accept-encoding" => coding.to_s, **HEADERS}.freeze
       end
 
       # @return [Boolean] whether the caller's headers say who it is
@@ -77,7 +83,7 @@ module Hikyaku
       end
 
       def build(endpoint, method, last_event_id, token)
-        request = Net::HTTPGenericRequest.new(method.to_s.upcase, method == :query, true, target(endpoint, method), HEADERS)
+        request = Net::HTTPGenericRequest.new(method.to_s.upcase, method == :query, true, target(endpoint, method), @wanted)
         request["host"] = endpoint.host
         if endpoint.same_origin?(@endpoint)
           @headers.each { |name, value| request[name] = value }

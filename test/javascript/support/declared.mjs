@@ -10,7 +10,9 @@ const program = ts.createProgram([declarations], {target: ts.ScriptTarget.ES2022
 const checker = program.getTypeChecker();
 const symbols = checker.getExportsOfModule(checker.getSymbolAtLocation(program.getSourceFile(declarations)));
 const isValue = (symbol) => (symbol.flags & ts.SymbolFlags.Value) !== 0;
-const membersOf = (type) => checker.getPropertiesOfType(type).map((member) => member.name);
+// Not what a class of the language has that is the parent of one.
+const isOwn = (member) => member.declarations?.some((each) => each.getSourceFile().fileName === declarations) ?? true;
+const membersOf = (type) => checker.getPropertiesOfType(type).filter(isOwn).map((member) => member.name);
 
 const declared = symbols.filter(isValue).map((symbol) => symbol.name).sort();
 const there = Object.keys(module).sort();

@@ -1,9 +1,11 @@
-// What programs write with the types of hikyaku.js and hikyaku-presence.js, and mistakes that these are to notice. Compiled, and never run:
+// What programs write with the types of hikyaku.js, hikyaku-presence.js and hikyaku-msgpack.js, and mistakes that these are to notice. Compiled, and never run:
 // where the line after `@ts-expect-error` is no mistake, that is one.
 
 import {EventParser, Exchange, Hikyaku, LIMITS, Stream, pauseAfter} from "hikyaku";
 import type {ExchangeMessage, HikyakuElementEvents, HikyakuEvent, HikyakuStreamSourceElement, Source, State, StateDetail, World} from "hikyaku";
 import {Roster} from "hikyaku/presence";
+import {Malformed, MessagePackParser, MessagePackSource, Timestamp, pack, unpack} from "hikyaku/msgpack";
+import type {Value} from "hikyaku/msgpack";
 import type {HikyakuPresenceElement, Presence, User} from "hikyaku/presence";
 
 type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false;
@@ -87,6 +89,28 @@ roster.take([["subscriber", {id: 1, name: "Ada"}]]);
 roster.apply({subscriber: "subscriber", active: false, payload: null});
 // @ts-expect-error somebody is to be told
 new Roster({grace: 5_000});
+
+// ---- MessagePack
+
+const packed = new MessagePackSource(new URL("https://example.com/hub?match=a"), {
+  lastEventId: "1", token: async () => "token", withCredentials: true, signal: new AbortController().signal,
+  onmessage: ({id, type, data}) => show(id + type + data),
+  onstate: (state, {reason}) => show(state + reason),
+});
+same<typeof packed.state, State | null>(true);
+packed.close();
+// @ts-expect-error it is read
+packed.lastEventId = "2";
+// @ts-expect-error there is no such handler
+new MessagePackSource("/hub", {onevent: () => {}});
+const value: Value = unpack(pack({a: [1n, null, new Date(), new Uint8Array(1)]}), {depth: 5, items: 10});
+if (value instanceof Timestamp) show(value.nanoseconds.toFixed() + value.toISOString());
+// @ts-expect-error not every value is a text
+show(value);
+// @ts-expect-error bytes, not text
+unpack("a");
+new MessagePackParser({onevent: ({data}) => show(data), onoversize: show}, {limit: 1_000}).push(new Uint8Array(1));
+show(new Malformed("it is broken").message);
 
 // ---- the parts
 
