@@ -51,6 +51,17 @@ class BuildTest < Minitest::Test
     make
   end
 
+  test "without zlib's headers it is compiled all the same, without what takes them, and that is said" do
+    header = File.join(@folder, "no_zlib.rb")
+    File.write(header, "require 'mkmf'; module NoZlib; def have_header(name, *) = name != 'zlib.h' && super; end; Object.prepend(NoZlib)")
+    output, status = run_there(RbConfig.ruby, "-r#{header}", EXTCONF)
+    assert status.success?, output
+    assert_match(/without zlib and its headers \(Debian: zlib1g-dev\) the native engine is compiled all the same, and compresses no streams/, output)
+    makefile = File.read(File.join(@folder, "Makefile"))
+    assert_includes makefile, "hk_gzip.o"
+    refute_match(/HK_HAVE_ZLIB|-lz\b/, makefile)
+  end
+
   test "whoever asks for an engine that was not compiled is told what to do" do
     lib = File.join(ROOT, "lib")
     FileUtils.cp_r(File.join(lib, "hikyaku"), @folder)

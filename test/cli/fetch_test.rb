@@ -72,8 +72,17 @@ class CLIFetchTest < Minitest::Test
     end
   end
 
+  test "a folder that cannot be written to is one line" do
+    serve do |server|
+      result = fetch("--into", "/dev/null/x", server.url("/a.txt"))
+      assert_match(%r{\Ahikyaku: cannot write below /dev/null/x: .+\n\z}, result.err)
+      assert_equal 1, result.code
+    end
+  end
+
   # [arguments, what the one line says]
   MISTAKES = [
+    [%w[--ca-file /nowhere.pem http://a.example/], "--ca-file: the file \"/nowhere.pem\" cannot be read"],
     [%w[], "give a URL; see hikyaku fetch --help"], [%w[nonsense], "\"nonsense\" is no URL; one begins with http:// or https:// and a host"],
     [%w[ftp://a.example/], "is no http or https URL"], [%w[--header a http://a.example/], "--header: expected 'Name: value', got \"a\""],
     [%w[--header Connection:close http://a.example/], "the field connection is set by the client itself"],
@@ -112,8 +121,10 @@ class CLIFetchTest < Minitest::Test
       assert_equal Misbehaving.body_of("/there"), fetched(server.url("/moved"))
       result = fetch("--redirects", "0", server.url("/moved"))
       assert_equal [1, "hikyaku: #{server.url("/moved")}: 302\n"], [result.code, result.err]
-      fetched("--proxy", server.url, "http://a.test/proxied")
-      assert_equal "http://a.test/proxied", server.log.last[2]
+      [server.url, server.url.delete_prefix("http://")].each_with_index do |proxy, i|
+        fetched("--proxy", proxy, "http://a.test/#{i}")
+        assert_equal "http://a.test/#{i}", server.log.last[2]
+      end
     end
     Misbehaving.run(:slow_first_byte, seconds: 60) do |server|
       assert_match(/took longer than 0\.1 s/, fetch("--timeout", "0.1", server.url("/a")).err)

@@ -27,24 +27,24 @@ class InstallGeneratorTest < Minitest::Test
     generate
     text = read("config/initializers/hikyaku.rb")
     names = text.scan(/config\.hikyaku\.(\w+) =/).flatten.uniq - ["hub"]
-    assert_includes names, "turbo"
-    names -= Hikyaku::Turbo::Settings::NAMES.map(&:to_s)
+    %w[turbo codec].each { |name| assert_includes names, name }
+    names -= [*Hikyaku::Turbo::Settings::NAMES.map(&:to_s), "codec"]
     refute_empty names
     names.each { |name| assert_equal name, Hikyaku::Config::Settings.find(name)&.name&.to_s }
     assert system(RbConfig.ruby, "-c", File.join(@folder, "config/initializers/hikyaku.rb"), out: File::NULL)
   end
 
-  # With turbo-rails in its Gemfile, and without Action Cable: only over the hub is there an element.
-  BOOT = 'puts (Hikyaku::Turbo.settings.on? ? ApplicationController.render(inline: %(<%= turbo_stream_from "news" %>)) : "without")[/[\w-]+/]'
+  # With turbo-rails in its Gemfile, and without Action Cable: only over the hub is there an element. And with the gem msgpack.
+  BOOT = 'puts (Hikyaku::Turbo.settings.on? ? ApplicationController.render(inline: %(<%= turbo_stream_from "news" %>)) : "without")[/[\w-]+/] + " " + Mime[:msgpack].to_s'
   private_constant :BOOT
 
-  test "an application starts with the file as it is, and follows streams over the hub with the line for Turbo" do
+  test "an application starts with the file as it is; with the lines for Turbo and the codec it follows streams over the hub and knows MessagePack" do
     generate
     as_it_is = read("config/initializers/hikyaku.rb")
-    with_turbo = as_it_is.sub("# config.hikyaku.turbo = true", "config.hikyaku.turbo = true")
-    started = [as_it_is, with_turbo].map { |initializer| Thread.new { boot(initializer) } }.map(&:value)
+    with_both = as_it_is.gsub(/# (config\.hikyaku\.(?:turbo|codec) = true)$/, '\1')
+    started = [as_it_is, with_both].map { |initializer| Thread.new { boot(initializer) } }.map(&:value)
     assert_equal [true, true], started.map { |_, status| status.success? }, started.map(&:first).join
-    assert_equal [%w[without], %w[hikyaku-stream-source]], started.map { |output, _| output.lines(chomp: true).last(1) }
+    assert_equal ["without ", "hikyaku-stream-source application/vnd.msgpack"], started.map { |output, _| output.lines(chomp: true).last }
   end
 
   test "a second time changes nothing, not even what was edited" do

@@ -12,6 +12,7 @@ class SnippetRunner
   # The addresses that documents speak of.
   HUB = "127.0.0.1:3030"
   RACK = "localhost:9292"
+  PROXY = "127.0.0.1:8080"
   ROOT = Architecture::ROOT
   PATH = "/.well-known/mercure"
 
@@ -20,7 +21,7 @@ class SnippetRunner
 
   def initialize
     @folder = Dir.mktmpdir("hikyaku-snippets")
-    @ports = {HUB => free_port, RACK => free_port}
+    @ports = [HUB, RACK, PROXY].to_h { |address| [address, free_port] }
     @background = []
   end
 
@@ -30,6 +31,7 @@ class SnippetRunner
     case snippet.how
     when "hub" then start_hub(snippet)
     when "broker" then start_broker(snippet)
+    when "proxy" then start_proxy(snippet)
     when "config.ru" then start_rack(snippet)
     when "config" then check_config(snippet)
     when "background" then start(snippet, *command(snippet))
@@ -68,8 +70,10 @@ class SnippetRunner
     end
   end
 
-  # Where the command line looks for the hub and the broker unless it is told.
-  def environment = {"HIKYAKU_LISTEN" => "127.0.0.1:#{@ports[HUB]}", "HIKYAKU_BROKER_SOCKET" => socket}
+  # Where the command line looks for the hub and the broker unless it is told, and the client keeps what it knows of servers.
+  def environment
+    {"HIKYAKU_LISTEN" => "127.0.0.1:#{@ports[HUB]}", "HIKYAKU_BROKER_SOCKET" => socket, "XDG_CACHE_HOME" => File.join(@folder, "cache")}
+  end
 
   def socket = File.join(@folder, "broker.sock")
 
@@ -86,6 +90,12 @@ class SnippetRunner
   def start_broker(snippet)
     start(snippet, "bash", "-euc", localize(snippet.code))
     within_patience { File.socket?(socket) } || fail!(snippet, "no broker listens", @background.last[:out])
+  end
+
+  def start_proxy(snippet)
+    start(snippet, "bash", "-euc", localize(snippet.code))
+    within_patience { File.read(@background.last[:out]).include?("Proxy on http://127.0.0.1:#{@ports[PROXY]}") } ||
+      fail!(snippet, "no proxy listens", @background.last[:out])
   end
 
   def start_rack(snippet)

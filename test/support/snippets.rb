@@ -8,6 +8,7 @@ require_relative "architecture"
 #     <!-- run: background, prints "x" -->    it goes on, and prints x before the document ends
 #     <!-- run: hub -->                       it starts the hub that the others talk to
 #     <!-- run: broker -->                    the same for a broker
+#     <!-- run: proxy -->                     the same for a proxy
 #     <!-- run: config.ru -->                 a Rack application whose hub answers
 #     <!-- run: config -->                    settings that `hikyaku serve --config` accepts
 #     <!-- not run: REASON -->                a reader is told nothing that a program could check
@@ -20,7 +21,7 @@ module Snippets
   LANGUAGES = %w[sh console ruby js html css yaml nginx].freeze
 
   BLOCK = /^(?:<!-- (?<comment>[^\n]*?) -->\n)?```(?<language>\w+)\n(?<code>.*?)^```$/m
-  RUN = /\Arun(?:: (?<how>background|hub|broker|config\.ru|config))?(?:, prints "(?<prints>[^"]*)")?\z/
+  RUN = /\Arun(?:: (?<how>background|hub|broker|proxy|config\.ru|config))?(?:, prints "(?<prints>[^"]*)")?\z/
   # The first line of a block that belongs into a file says into which.
   FILE = %r{\A(?:\#|//|<!--|/\*) (?<path>\S+/\S+\.\w+)}
   private_constant :BLOCK, :RUN, :FILE

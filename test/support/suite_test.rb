@@ -53,6 +53,14 @@ class SuiteTest < Minitest::Test
     assert_match(/^SKIPPED, so NOT tested here \(1\):\n  SampleTest: test_needs_it \(frobnicator is not installed/, out)
   end
 
+  test "so is one for which there are no headers" do
+    Dir.mktmpdir do |nowhere|
+      passed, out = run_tests("test(%(needs it)) { skip_unless_available(headers: %(zlib.h)) }", {"PATH" => nowhere})
+      assert passed, out
+      assert_match(/^  SampleTest: test_needs_it \(zlib\.h is not installed \(Debian: zlib1g-dev\): bin\/setup --tests\)/, out)
+    end
+  end
+
   test "where nothing may be skipped, a skip is a failure" do
     %w[CI HIKYAKU_NO_SKIP].each do |name|
       passed, out = run_tests("test(%(needs it)) { skip %(no moon) }", {name => "1"})

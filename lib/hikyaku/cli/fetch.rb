@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "uri"
 require_relative "command"
 
 module Hikyaku
@@ -18,27 +17,30 @@ module Hikyaku
 
       SECONDS = /\A\d{1,6}(?:\.\d{1,6})?\z/
       MOST_URLS = 100_000
-      private_constant :SECONDS, :MOST_URLS
+      MOST_MEBIBYTES = 64 # of a body that is not printed as it comes
+      private_constant :SECONDS, :MOST_URLS, :MOST_MEBIBYTES
 
       private
 
       def options(parser)
         @headers = []
         @settings = {}
-        parser.separator("\n  URL   one or more; without any they are read from the standard input, one a line\n\nWhat:")
+        parser.separator("\n  URL   one or more; without any they are read from the standard input, one a line\n")
+        parser.separator("  The body of one URL is printed as it comes, however long. Of several, and with --into or --times, each is kept\n  until it is whole: " \
+          "one of more than #{MOST_MEBIBYTES} MiB is refused.\n\nWhat:")
         parser.on("--head", *wrap("Ask for the heads alone, and print them")) { @head = true }
         value_option(parser, "--header FIELD", "As 'Name: value', to send with each; may be repeated") { |text| @headers << field(text) }
         value_option(parser, "--timeout SECONDS", "For each, redirects and all") { |text| @settings[:timeouts] = {total: seconds("--timeout", text)} }
         value_option(parser, "--redirects N", "Follow so many (10)") { |text| @settings[:max_redirects] = count("--redirects", text) }
-        value_option(parser, "--ca-file FILE", "Certificates to trust in place of the system's") { |text| @settings[:ca_file] = text }
-        value_option(parser, "--proxy URL", "http://HOST:PORT; none for none (http_proxy, https_proxy, all_proxy, no_proxy)") { |text| @settings[:proxy] = (text unless text == "none") }
+        value_option(parser, "--ca-file FILE", "Certificates to trust in place of the system's") { |text| @settings[:ca_file] = readable("--ca-file", text) }
+        value_option(parser, "--proxy HOST:PORT", "By this proxy; none for none (http_proxy, https_proxy, all_proxy, no_proxy)") { |text| @settings[:proxy] = proxy(text) }
         output_options(parser)
       end
 
       def output_options(parser)
         parser.separator("\nOutput:")
         parser.on("--include", *wrap("Print heads before bodies")) { @include = true }
-        value_option(parser, "--into DIR", "Write each body to a file of its own there, named as the URL's last part") { |text| @into = text }
+        value_option(parser, "--into DIR", "Write each body to a file of its own there (a directory), named as the URL's last part") { |text| @into = text }
         parser.on("--times", *wrap("Say of each what came, how much and how fast, in place of printing it")) { @times = true }
         parser.on("--explain", *wrap("Say of each server at the end whether it was pipelined, and why, on the standard error")) { @explain = true }
         parser.on("--forget", *wrap("Neither use nor keep what is known of servers ($XDG_CACHE_HOME/hikyaku/origins.json, for a day)")) { @settings[:memory] = nil }
@@ -51,7 +53,8 @@ module Hikyaku
         require_relative "../http/client" # whose errors are rescued here
         urls = stdin.each_line(chomp: true).first(MOST_URLS).map(&:strip).reject(&:empty?) if urls.empty?
         raise UsageError, "give a URL; see hikyaku fetch --help" if urls.empty?
-        client = HTTP::Client.new(headers: @headers, **@settings)
+        prepare(@into) if @into
+        client = HTTP::Client.new(headers: @headers, max_body_bytes: MOST_MEBIBYTES << 20, **@settings)
         @failed = 0
         ask(client, urls)
         explain(client, urls) if @explain
@@ -100,11 +103,21 @@ module Hikyaku
         stdout.puts("#{answer.status} #{answer.url}", *answer.headers.map { |name, value| "#{name}: #{CLI.printable(value)}" }, "")
       end
 
+      # Before anything is asked for.
+      def prepare(folder)
+        require "fileutils"
+        raise Failed, "cannot write below #{folder}: it is a file; --into takes a directory" if File.exist?(folder) && !File.directory?(folder)
+        FileUtils.mkdir_p(folder)
+      rescue SystemCallError => error
+        raise Failed, "cannot write below #{folder}: no directory can be made there (#{reason(error)})"
+      end
+
+      # Without the name of the function in C.
+      def reason(error) = error.class.new.message
+
       # The last part of a path is what somebody else says: nothing of it leads elsewhere, and no file is written twice.
       def write(outcome)
-        require "fileutils"
-        FileUtils.mkdir_p(@into)
-        name = URI(outcome.url).path.split("/").last.to_s.gsub(/[^\w.-]/, "_").sub(/\A\.+/, "")
+        name = HTTP::Address.parse(outcome.url).target[/\A[^?]*/].split("/").last.to_s.gsub(/[^\w.-]/, "_").sub(/\A\.+/, "")
         name = "index" if name.empty?
         name = name[-100..] if name.size > 100
         number = 0
@@ -115,6 +128,8 @@ module Hikyaku
           number += 1
           retry
         end
+      rescue SystemCallError => error
+        raise Failed, "cannot write below #{@into}: #{reason(error)}"
       end
 
       def refused(url, status)
@@ -135,6 +150,17 @@ module Hikyaku
         name, value = text.split(":", 2)
         raise UsageError, "--header: expected 'Name: value', got #{text[0, 40].inspect}" unless value
         [name.strip, value.strip]
+      end
+
+      # As the variables of the environment have it.
+      def proxy(text)
+        return if text == "none"
+        text.include?("://") ? text : "http://#{text}"
+      end
+
+      def readable(option, text)
+        raise UsageError, "#{option}: the file #{text.inspect} cannot be read" unless File.file?(text) && File.readable?(text)
+        text
       end
 
       def seconds(option, text)
