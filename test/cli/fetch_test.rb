@@ -49,9 +49,9 @@ class CLIFetchTest < Minitest::Test
     serve do |server|
       Dir.mktmpdir do |folder|
         into = File.join(folder, "in", "to")
-        paths = ["/a.txt", "/x/a.txt", "/", "/..%2f..%2fescape", "/q?x=/../1", "/%2e%2e/", "/.hidden", "/large", "/#{"y" * 300}"]
+        paths = ["/a|b.txt", "/[x]", "/50%", "/a.txt", "/x/a.txt", "/", "/..%2f..%2fescape", "/q?x=/../1", "/%2e%2e/", "/.hidden", "/large", "/#{"y" * 300}"]
         assert_equal "", fetched("--into", into, *paths.map { |path| server.url(path) })
-        assert_equal ["_2f.._2fescape", "a-1.txt", "a.txt", "hidden", "index", "index-1", "large", "q", "y" * 100].sort, Dir.children(into).sort
+        assert_equal ["a_b.txt", "_x_", "50_", "_2f.._2fescape", "a-1.txt", "a.txt", "hidden", "index", "index-1", "large", "q", "y" * 100].sort, Dir.children(into).sort
         assert_bytes LARGE, File.binread(File.join(into, "large"))
         assert_equal %w[/a.txt /x/a.txt].map { |path| Misbehaving.body_of(path) }.sort, %w[a.txt a-1.txt].map { |name| File.read(File.join(into, name)) }.sort
         assert_equal %w[in], Dir.children(folder)
@@ -72,12 +72,31 @@ class CLIFetchTest < Minitest::Test
     end
   end
 
-  test "a folder that cannot be written to is one line" do
-    serve do |server|
-      result = fetch("--into", "/dev/null/x", server.url("/a.txt"))
-      assert_match(%r{\Ahikyaku: cannot write below /dev/null/x: .+\n\z}, result.err)
-      assert_equal 1, result.code
+  test "a folder that cannot be written to is one line, before anything is asked for" do
+    Dir.mktmpdir do |folder|
+      file = File.join(folder, "file")
+      File.write(file, "")
+      serve do |server|
+        {
+          file => "it is a file; --into takes a directory", File.join(file, "x") => "no directory can be made there (File exists)", "/proc/x" => "no directory can be made there (No such file or directory)",
+          "/dev/null" => "it is a file; --into takes a directory", "/dev/null/x" => "no directory can be made there (File exists)", "" => "no directory can be made there (No such file or directory)"
+        }.each do |into, reason|
+          result = fetch("--into", into, server.url("/a.txt"))
+          assert_equal [1, "", "hikyaku: cannot write below #{into}: #{reason}\n"], [result.code, result.out, result.err]
+        end
+        assert_empty server.log
+      end
     end
+  end
+
+  test "of several a body of more than 64 MiB is refused, and the help says so" do
+    way = Misbehaving::AsTold.new { |request, _| "HTTP/1.1 200 OK\r\nContent-Length: #{(64 << 20) + 1}\r\n\r\n" if request.path == "/huge" }
+    Misbehaving.run(way) do |server|
+      result = fetch(server.url("/huge"), server.url("/a"))
+      assert_equal [1, Misbehaving.body_of("/a")], [result.code, result.out]
+      assert_match(/has more than 67108864 bytes/, result.err)
+    end
+    assert_match(/of more than 64 MiB is refused/, done("fetch", "--help"))
   end
 
   # [arguments, what the one line says]

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "timeout"
 require "hikyaku/http/client"
 require "support/misbehaving"
 
@@ -202,6 +203,69 @@ class HTTPClientTest < Minitest::Test
     end
   end
 
+  # What was begun before the process had a child, and what is done with it there.
+  IN_A_CHILD = {
+    "waits for a fetch" => ->(client, url) { client.fetch(url).then { |fetch| -> { fetch.value } } }, "reads a stream" => ->(client, url) { client.open(url).then { |stream| -> { stream.read } } },
+    "waits for a head" => ->(client, url) { client.open(url).then { |stream| -> { stream.status } } }
+  }.freeze
+  private_constant :IN_A_CHILD
+
+  IN_A_CHILD.each do |what, begin_|
+    [{}, {attended: true}].each do |options|
+      test "a child of the process that #{what} of its parent is told so, takes no byte of it, and closes nothing#{" (attended)" if options.any?}" do
+        gate = Queue.new
+        way = Misbehaving::AsTold.new { |request, _| gate.pop && nil if request.path == "/held" }
+        Misbehaving.run(way) do |server|
+          client = self.client(**options)
+          taken = begin_.call(client, server.url("/held"))
+          parent = client.fetch(server.url("/held?2"))
+          said = child do
+            taken.call
+          rescue Hikyaku::HTTP::Canceled => error
+            parent.cancel
+            error.message
+          end
+          assert_match(/\A#{Regexp.escape(server.url("/held"))} was asked for by another process/, said)
+          2.times { gate << true }
+          taken.call
+          assert_equal Misbehaving.body_of("/held?2"), parent.value.body
+          assert_operator server.log.size, :<=, 2
+        ensure
+          client.close
+        end
+      end
+    end
+  end
+
+  test "what a child of the process lets go of its parent's, the parent gets" do
+    gate, written = Queue.new, Queue.new
+    way = Misbehaving::AsTold.new do |_, connection|
+      connection.write("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n")
+      gate.pop
+      connection.write("plain")
+      written << true
+      :nothing
+    end
+    Misbehaving.run(way) do |server|
+      stream = client.open(server.url("/a"))
+      assert_predicate stream, :ok?
+      gate << true
+      written.pop
+      child { stream.close }
+      pieces = []
+      stream.each { |piece| pieces << piece }
+      assert_equal "plain", pieces.join
+    end
+  end
+
+  test "what came before the process had a child is there in it" do
+    serve do |server, client|
+      fetch = client.fetch(server.url("/a"))
+      fetch.value
+      assert_equal Misbehaving.body_of("/a"), child { fetch.value.body }
+    end
+  end
+
   test "a child of the process has connections of its own" do
     serve do |server, client|
       client.get(server.url("/a"))
@@ -218,6 +282,23 @@ class HTTPClientTest < Minitest::Test
 
   def serve(**options)
     Misbehaving.run(:well_behaved) { |server| yield server, client(**options) }
+  end
+
+  # What the block returns in a child of this process.
+  def child
+    reader, writer = IO.pipe
+    pid = fork do
+      writer.write(Timeout.timeout(20) { yield.to_s })
+    rescue Exception => error # standard:disable Lint/RescueException
+      writer.write("#{error.class}: #{error.message}")
+    ensure
+      exit!(0)
+    end
+    writer.close
+    reader.read
+  ensure
+    Process.wait(pid)
+    reader.close
   end
 
   def urls(server, paths) = paths.map { |path| server.url(path) }

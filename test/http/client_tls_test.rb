@@ -51,6 +51,28 @@ class HTTPClientTLSTest < Minitest::Test
   HERE = "DNS:localhost,IP:127.0.0.1,IP:::1"
   private_constant :Authority, :AUTHORITY, :HERE
 
+  # RFC 9112, section 9.8.
+  test "a body that ends with the connection is whole only where TLS says that it ends" do
+    {true => "all", false => nil}.each do |says, body|
+      TCPServer.open("127.0.0.1", 0) do |listener|
+        serving = Thread.new do
+          loop do
+            socket = listener.accept
+            tls = OpenSSL::SSL::SSLSocket.new(socket, AUTHORITY.context(HERE)).tap(&:accept)
+            nil until tls.gets == "\r\n"
+            tls.write("HTTP/1.1 200 OK\r\n\r\nall")
+            tls.close if says
+            socket.close
+          end
+        end
+        get = -> { client(ca_file: AUTHORITY.file.path).get("https://localhost:#{listener.local_address.ip_port}/").body }
+        body ? assert_equal(body, get.call) : assert_raises(Hikyaku::HTTP::RequestFailed, &get)
+      ensure
+        serving&.kill
+      end
+    end
+  end
+
   test "a certificate that nobody vouches for is refused before anything is said, and the message says so" do
     serve(AUTHORITY.context(HERE)) do |port, requests|
       [client, client(memory: nil, cache: true)].each do |client|

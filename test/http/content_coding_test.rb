@@ -164,6 +164,11 @@ class ContentCodingTest < Minitest::Test
     end
   end
 
+  test "codings are known by their names, whether a gem is there or not" do
+    [[], [""], ["identity"], ["gzip"], [" X-GZIP ", "br"], %w[deflate zstd identity]].each { |codings| assert ContentCoding.known?(codings), codings.inspect }
+    [["none"], ["utf-8"], ["gzip", "aws-chunked"], ["compress"], ["gzip;q=1"], ["\xFF"]].each { |codings| refute ContentCoding.known?(codings), codings.inspect }
+  end
+
   test "a coding whose gem is not there is refused, and the gem named" do
     {"br" => "brotli", "zstd" => "zstd-ruby"}.each do |coding, gem|
       next if ContentCoding.accepted.split(", ").include?(coding)

@@ -23,16 +23,23 @@ class LLHttpTest < Minitest::Test
     [/HPE_INVALID_URL Unexpected char in url schema/, ->(_, ours) { ours.any? { |message| message.start.match?(%r{ [A-Za-z]+[0-9+.-][A-Za-z0-9+.-]*://}n) } },
       "digits, '+', '-' and '.' stand in schemes: RFC 3986, section 3.1"],
     [/HPE_INVALID_(?:EOF_STATE|CHUNK_SIZE|CONSTANT)/, ->(_, ours) { ours.any? { |message| bodiless?(message) } },
-      "304 has no body, whatever its fields say: RFC 9112, section 6.3, rule 1"],
+      "304 has no body, whatever its fields say, nor has 204 that is chunked: RFC 9112, section 6.3, rule 1"],
+    [/HPE_(?:UNEXPECTED|INVALID)_CONTENT_LENGTH/, ->(bytes, _) { repeated_length?(bytes) },
+      "a response may say the same length several times: RFC 9110, section 8.6"],
     [/HPE_INVALID_CHUNK_SIZE/, ->(bytes, _) { bytes.match?(/\h;[^\r]*;/n) }, "a second extension follows a value: RFC 9112, section 7.1.1"],
     [/HPE_STRICT Invalid character in chunk extensions quoted value/, ->(bytes, _) { bytes.match?(/"[^"]*[\t\\\x80-\xFF]/n) },
       "tabs, escapes and bytes above ASCII stand in quoted strings: RFC 9110, section 5.6.4"],
     [/HPE_INVALID_CONTENT_LENGTH/, ->(bytes, _) { bytes.match?(/content-length:[ \t]*\d+ *\t/in) }, "a tab is white space too: RFC 9110, section 5.6.3"]
   ].freeze
 
-  # 304 with fields that say how long a body would be.
+  # 304 with fields that say how long a body would be, 204 with chunks.
   def self.bodiless?(message)
-    message.start.start_with?("304 ") && message.headers.any? { |name, _| name.match?(/\A(?:content-length|transfer-encoding)\z/i) }
+    message.headers.any? { |name, _| name.match?({"304 " => /\A(?:content-length|transfer-encoding)\z/i, "204 " => /\Atransfer-encoding\z/i}.fetch(message.start[0, 4], /(?!)/)) }
+  end
+
+  def self.repeated_length?(bytes)
+    lengths = bytes.scan(/^content-length:([^\r]*)/in).flatten.flat_map { |value| value.split(",").map(&:strip) }
+    lengths != lengths.uniq && !bytes.match?(%r{ HTTP/1\.\d\r\n}n)
   end
 
   # What we refuse and it does not: RFC 9112 calls these malformed, or lets a recipient refuse them.

@@ -26,7 +26,7 @@ class HTTPTwinsTest < Minitest::Test
   test "messages at random come to the same in C as in Ruby" do
     random = Random.new(1)
     messages = Messages.new(random)
-    questions = Array.new(6_000) { |index| question(index.even? ? :request : :response, messages, random) }
+    questions = Array.new(7_000) { |index| question(index.even? ? :request : :response, messages, random) }
     outcomes = assert_twins(questions)
     assert_operator outcomes.count { |outcome| outcome.end_with?("idle\n") }, :>, 600
     reasons = outcomes.filter_map { |outcome| outcome[/^error (\w+)/, 1] }

@@ -15,6 +15,11 @@
  * folded; no byte below 0x20 but the tab, and no 0x7F, stands anywhere in a head; Content-Length stands once, in at
  * most 20 digits; Transfer-Encoding is exactly one "chunked", never beside Content-Length, never in HTTP/1.0; a request
  * has at most one Host, of good syntax, and in HTTP/1.1 one. What is refused is the same however the bytes were cut.
+ *
+ * Three things that servers send are taken, in responses alone: a Content-Length that is said several times and always
+ * the same is told as one (RFC 9110, section 8.6); a Transfer-Encoding of nothing but "identity", without
+ * Content-Length, in HTTP/1.1, not of a 1xx, says nothing, so that the body lasts until the connection is closed; a 204
+ * with such a Transfer-Encoding, or a good one, has no body (RFC 9112, section 6.3) and is the last of its connection.
  */
 #ifndef HK_HTTP1_H
 #define HK_HTTP1_H

@@ -23,8 +23,23 @@ static void note_transfer_encoding(hk_http1_facts_t *facts, hk_bytes_t list)
         facts->chunked_last = hk_http1_is_word(member, HK_BYTES("chunked"));
         facts->codings_malformed |= !token;
         facts->codings++;
+        facts->identities += hk_http1_is_word(member, HK_BYTES("identity"));
         facts->chunked += facts->chunked_last;
     }
+}
+
+static void note_content_length(hk_http1_facts_t *facts, hk_bytes_t value)
+{
+    hk_bytes_t list = value, member;
+    while (hk_http1_next_member(&list, &member)) {
+        if (facts->lengths == 0) {
+            facts->length = member;
+        }
+        facts->lengths_differ |= !hk_bytes_equal(member, facts->length);
+        facts->lengths++;
+    }
+    facts->content_lengths++;
+    facts->content_length = value;
 }
 
 void hk_http1_note_field(hk_http1_facts_t *facts, const hk_http1_header_t *header)
@@ -51,8 +66,7 @@ void hk_http1_note_field(hk_http1_facts_t *facts, const hk_http1_header_t *heade
         break;
     case 14:
         if (hk_http1_is_word(header->name, HK_BYTES("content-length"))) {
-            facts->content_lengths++;
-            facts->content_length = header->value;
+            note_content_length(facts, header->value);
         }
         break;
     case 17:
@@ -111,6 +125,38 @@ static bool keeps_alive(const hk_http1_facts_t *facts, uint8_t minor)
     return !facts->close && (minor == 1 || facts->keep_alive);
 }
 
+/* RFC 9110, section 8.6: a length that is said several times, always the same, in fields or in a list, is said once.
+ * Nobody reads it differently, as long as it is passed on so. */
+static void say_length_once(hk_http1_facts_t *facts, hk_http1_response_t *response)
+{
+    if (facts->lengths < 2 || facts->lengths_differ) {
+        return;
+    }
+    size_t kept = 0;
+    bool said = false;
+    for (size_t i = 0; i < response->header_count; i++) {
+        hk_http1_header_t header = response->headers[i];
+        if (hk_http1_is_word(header.name, HK_BYTES("content-length"))) {
+            if (said) {
+                continue;
+            }
+            said = true;
+            header.value = facts->length;
+        }
+        response->headers[kept++] = header;
+    }
+    response->header_count = kept;
+    facts->content_length = facts->length;
+    facts->content_lengths = facts->lengths = 1;
+}
+
+/* Some servers say identity where there is no coding, as RFC 2616 had it. */
+static bool says_nothing(const hk_http1_facts_t *facts, const hk_http1_response_t *response)
+{
+    return response->minor == 1 && response->status / 100 != 1 && facts->codings == 1 && facts->identities == 1 &&
+           facts->content_lengths == 0;
+}
+
 hk_http1_error_t hk_http1_conclude_request(const hk_http1_facts_t *facts, hk_http1_request_t *request)
 {
     if (facts->hosts != 1 && (facts->hosts > 1 || request->minor == 1)) {
@@ -137,8 +183,7 @@ hk_http1_error_t hk_http1_conclude_request(const hk_http1_facts_t *facts, hk_htt
 }
 
 /* RFC 9112, section 6.3. */
-hk_http1_error_t hk_http1_conclude_response(const hk_http1_facts_t *facts, hk_bytes_t method,
-                                            hk_http1_response_t *response)
+hk_http1_error_t hk_http1_conclude_response(hk_http1_facts_t *facts, hk_bytes_t method, hk_http1_response_t *response)
 {
     uint16_t status = response->status;
     bool tunnel = status / 100 == 2 && hk_bytes_equal(method, HK_BYTES("CONNECT"));
@@ -152,10 +197,17 @@ hk_http1_error_t hk_http1_conclude_response(const hk_http1_facts_t *facts, hk_by
     if (status == 101 && (!facts->upgrade || !facts->upgrades || response->minor == 0)) {
         return HK_HTTP1_UPGRADE_MISSING;
     }
-    hk_http1_framing_t framing;
-    hk_http1_error_t error = frame(facts, response->minor, &framing);
+    say_length_once(facts, response);
+    hk_http1_framing_t framing = {HK_HTTP1_NO_BODY, 0};
+    hk_http1_error_t error = says_nothing(facts, response) ? HK_HTTP1_NONE : frame(facts, response->minor, &framing);
     if (error != HK_HTTP1_NONE) {
         return error;
+    }
+    if (status == 204 && facts->coded) {
+        /* It has no body, whatever its fields say; but who says how it is sent may send one: nothing that follows is
+         * believed. */
+        response->keep_alive = false;
+        return HK_HTTP1_NONE;
     }
     if (status / 100 == 1 || status == 204) {
         return has_body(framing) ? HK_HTTP1_BODY_FORBIDDEN : HK_HTTP1_NONE;

@@ -91,9 +91,13 @@ hk_http1_error_t hk_http1_parse_target(hk_http1_request_t *request);
 /* What the fields of one head say about its framing and its connection. All zero at first. */
 typedef struct hk_http1_facts {
     hk_bytes_t host;
-    hk_bytes_t content_length;
+    hk_bytes_t content_length; /* the last such field */
+    hk_bytes_t length;         /* the first member of the first */
     unsigned hosts, content_lengths;
+    unsigned lengths; /* members of Content-Length, over all such fields */
+    bool lengths_differ;
     unsigned codings, chunked; /* members of Transfer-Encoding; how many of them are chunked */
+    unsigned identities;       /* how many of them are identity */
     bool coded;                /* there is a Transfer-Encoding */
     bool codings_malformed;
     bool chunked_last;
@@ -108,8 +112,8 @@ void hk_http1_note_field(hk_http1_facts_t *facts, const hk_http1_header_t *heade
 /* What the facts say about a request whose start line was parsed. */
 hk_http1_error_t hk_http1_conclude_request(const hk_http1_facts_t *facts, hk_http1_request_t *request);
 
-/* What the facts say about a response, the answer to `method`, whose status line was parsed. */
-hk_http1_error_t hk_http1_conclude_response(const hk_http1_facts_t *facts, hk_bytes_t method,
-                                            hk_http1_response_t *response);
+/* What the facts say about a response, the answer to `method`, whose status line and fields were parsed. The facts are
+ * used up. */
+hk_http1_error_t hk_http1_conclude_response(hk_http1_facts_t *facts, hk_bytes_t method, hk_http1_response_t *response);
 
 #endif

@@ -42,11 +42,13 @@ module Hikyaku
       # @param max_redirects [Integer] that are followed; with 0 they are answers as any other
       # @param max_body_bytes [Integer] of a body, decoded; streams may be longer
       # @param user_agent [String, nil] said in the first request of a connection; in a slow uplink each byte counts
-      # @param decode [Boolean] whether gzip, and br and zstd where the gems brotli and zstd-ruby are there, are offered and undone
-      # @param headers [Hash] of every request
+      # @param decode [Boolean] whether gzip, and br and zstd where the gems brotli and zstd-ruby are there, are offered and undone. A body with a coding that
+      #   nobody knows is given as it came, and the field Content-Encoding says so: as browsers do, and curl without --compressed
+      # @param headers [Hash] of every request. When a redirect leads to another origin, Authorization, Cookie and Proxy-Authorization do not go along; all
+      #   others do, as with curl and browsers: a key in a field such as X-API-Key is told to whoever a server leads to. With max_redirects: 0 nobody is led
       # @param cookies [#parse, #cookies, nil] an HTTP::CookieJar of the gem http-cookie
       # @param proxy [Symbol, String, nil] :environment (http_proxy, https_proxy, all_proxy and no_proxy, see {Environment}), "http://HOST:PORT", or nil for none
-      # @param ca_file [String, nil] certificates to trust in place of the system's
+      # @param ca_file [String, nil] certificates to trust in place of the system's, as PEM
       # @param verify [Boolean] false is for tests
       # @param destinations [#call, nil] takes host, port and addresses before a connection is made, gives those that may be used, or raises
       # @param attended [Boolean] whether a thread of its own goes on with what was begun by {#fetch} while nobody waits for it
@@ -154,6 +156,38 @@ module Hikyaku
           stream.close
         end
       end
+
+      # Begins a request whose answer is taken by another kind of stream.
+      #
+      # @param kind [Class] of {Stream}
+      # @param url [String, URI, Address]
+      # @param timeout [Numeric, nil] see {#fetch}
+      # @param request [Hash] see {#fetch}
+      # @return [Stream] of that kind
+      # @raise [InvalidURL, ArgumentError]
+      # @api private
+      def stream(kind, url, timeout: @settings.total, **request) = begun(kind, build(url, **request), timeout)
+
+      # Nobody wants these any more. Those that would hold up what is asked next for longer than a new connection takes are let go, see {Abandonment}.
+      # So are those of a server that says nothing. The others come.
+      #
+      # @param fetches [Array<Fetch>]
+      # @return [void]
+      # @api private
+      def abandon(fetches) = driver.synchronize { @manager.abandon(fetches) }
+
+      # Closes connections on which nothing is under way.
+      #
+      # @param origin [Origin, nil] of this one alone
+      # @return [void]
+      # @api private
+      def rest(origin = nil)
+        driver.synchronize { @manager.servers.to_a.each { |server| server.rest if origin.nil? || server.route.origin == origin } }
+      end
+
+      # @return [Integer] that stand, or are being opened
+      # @api private
+      def connections = driver.synchronize { @manager.servers.to_a.sum { |server| server.connections.size } }
 
       # Why an origin is pipelined, or why not, and what is known of the way to it.
       #

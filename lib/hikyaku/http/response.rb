@@ -8,7 +8,7 @@ module Hikyaku
       attr_reader :status
       # @return [Array<Array(String, String)>] names in lower case, and values, in order
       attr_reader :headers
-      # @return [String] binary and frozen, its content codings undone
+      # @return [String] binary and frozen, its content codings undone; where Content-Encoding is among the headers they are not, see {Client#initialize}
       attr_reader :body
       # @return [String] what was asked for at last: after redirects another than at first
       attr_reader :url

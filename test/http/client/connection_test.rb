@@ -66,6 +66,21 @@ class HTTPClientConnectionTest < Minitest::Test
     setup
   end
 
+  test "what has come is read, though nothing can be written any more" do
+    [ANSWER, ""].each do |said|
+      setup
+      asked = exchange
+      @connection.ask([asked], 0.0)
+      @far.write(said)
+      @far.close
+      @connection.step(1.0)
+      @connection.step(1.0)
+      assert_equal said.empty? ? [:broke] : [:received, :head, :answered], @owner.told.map(&:first).grep(/head|answered|broke|received/).first(3)
+      assert_predicate @connection, :closed? if said.empty?
+    end
+    setup
+  end
+
   test "nothing is read while it pauses" do
     asked = exchange
     @connection.ask([asked], 0.0)

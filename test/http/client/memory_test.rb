@@ -206,6 +206,38 @@ class HTTPClientMemoryTest < Minitest::Test
     NESTED.each { |record| assert_unsound(record) }
   end
 
+  # What JSON reads and does not write.
+  UNWRITABLE = ['"demand":1e999', '"kinds":{"image":[-1e999]}', '"x":{"y":[1,{"z":1e400}]}'].freeze
+  private_constant :UNWRITABLE
+
+  test "a record that could not be written again is as if there were none, and keeps nothing else from being written" do
+    UNWRITABLE.each { |value| assert_equal [KEY, "http://c.example"], written_beside("\"http://b.example\":{\"at\":#{@now},#{value}}"), value }
+  end
+
+  # Older versions of the gem json read these, and cannot write them.
+  test "half a character keeps nothing from being written" do
+    ['"http://b.example":{"at":%d,"x":[["\ud800"]]}', '"http://b.example":{"at":%d,"x":{"\udfff":[]}}', '"http://b.example\ud800":{"at":%d,"link":{}}'].each do |record|
+      assert_includes written_beside(record.sub("%d", @now.to_s)), KEY, record
+    end
+  end
+
+  test "a file that is no UTF-8 is written anew" do
+    ['"http://b.example":{"at":%d,"x":"\xFF\xFE"}', '"http://b.example":{"at":%d,"\xFF":1}', '"http://b\xFF.example":{"at":%d,"link":{}}'].each do |record|
+      assert_equal [KEY], written_beside(record.b.sub("%d", @now.to_s)), record
+    end
+  end
+
+  test "what cannot be written is told to nobody, and what comes after it is written" do
+    [Float::NAN, -Float::INFINITY, "\xFF", "\xFF".b].each do |value|
+      memory = open_memory
+      memory.write(KEY, {"x" => value})
+      memory.save
+      memory.write("http://b.example", RECORD)
+      memory.save
+      assert_equal RECORD, open_memory.read("http://b.example").slice("verdict", "link"), value.inspect
+    end
+  end
+
   test "records that are sound are read, whatever their numbers" do
     [{}, {"verdict" => nil, "link" => nil}, {"verdict" => NUMBERS, "link" => {}}, {"link" => {"rate" => 1e300, "round_trip" => -5}}, {"verdict" => {**NUMBERS, "score" => nil, "state" => 5}}].each do |record|
       kept(KEY => {"at" => @now, **record})
@@ -257,6 +289,17 @@ class HTTPClientMemoryTest < Minitest::Test
   def kept(origins)
     FileUtils.mkdir_p(File.dirname(@path))
     File.write(@path, JSON.generate("version" => 1, "origins" => origins))
+  end
+
+  # @return [Array<String>] what is known when something was written to a file that has this record, and a sound one
+  def written_beside(record)
+    FileUtils.mkdir_p(File.dirname(@path))
+    File.binwrite(@path, "{\"version\":1,\"origins\":{\"http://c.example\":#{JSON.generate("at" => @now, **RECORD)},#{record}}}")
+    memory = open_memory
+    assert_equal({}, memory.read("http://b.example"))
+    memory.write(KEY, RECORD)
+    memory.save
+    JSON.parse(File.read(@path))["origins"].keys.sort
   end
 
   def assert_unsound(record)

@@ -45,8 +45,8 @@ class HTTPClientPlacementTest < Minitest::Test
   end
 
   test "no more is asked behind others than there is room for, but what stands idle is asked something" do
-    assert_equal [2, 2], given(requests: 20, standing: 2, room: 6_000, answer: 1_500)
-    assert_equal [1, 1], given(requests: 20, standing: 2, room: 0, answer: 1_500)
+    assert_equal [2, 2], given(requests: 20, standing: 2, budget: 6_000, answer: 1_500)
+    assert_equal [1, 1], given(requests: 20, standing: 2, budget: 0, answer: 1_500)
   end
 
   test "others are given what the first connection cannot bring, and it has the rest: the one that brought the most" do
@@ -72,14 +72,14 @@ class HTTPClientPlacementTest < Minitest::Test
     sizes
   end
 
-  def place(requests:, standing:, opening: [], round_trip: TRIP, asked: 0, room: Float::INFINITY, answer: 1_500, rate: 1_000_000)
+  def place(requests:, standing:, opening: [], round_trip: TRIP, asked: 0, budget: Float::INFINITY, answer: 1_500, rate: 1_000_000)
     now = 10.0
     connections = Array.new(standing) { |i| Connection.new(nil, 0, (i == 1) ? 1 : 0, asked, Array.new([asked, 1].min) { exchange(-1) }) } + opening.map { |seconds| Connection.new(now - seconds, 0, 0, 0, []) }
     link = Client::Link.new("round_trip" => round_trip, "rate" => rate, "answer" => answer)
     waiting = Client::Waiting.new
     requests.times { |number| waiting.add(exchange(number)) }
     verdict = Client::Verdict.new(nil, now: 0.0)
-    placement = Client::Placement.new(Pool.new(connections), waiting, link: link, verdict: verdict, pipe: true, room: room, now: now)
+    placement = Client::Placement.new(Pool.new(connections), waiting, link: link, verdict: verdict, pipe: true, budget: budget, now: now)
     waiting.hand_out { |exchange| placement.give?(exchange) }
     placement
   end

@@ -65,6 +65,20 @@ class HTTPClientRequestManagerTest < Minitest::Test
     end
   end
 
+  # URLs as browsers have them, and as a jar is asked about them.
+  ODD = {"/a|b" => "/a%7Cb", "/[x]" => "/%5Bx%5D", "/%zz" => "/%25zz", "/%" => "/%25", "/^" => "/%5E", "/a?q={}|[%]" => "/a?q=%7B%7D%7C%5B%25%5D", "/%41%7c?%20" => "/%41%7c?%20", "/a;b=c,d" => "/a;b=c,d"}.freeze
+  private_constant :ODD
+
+  test "a jar is asked about whatever can be asked for" do
+    asked = []
+    jar = Jar.new(cookies: ->(uri) { asked << uri.request_uri and ["a=1"] })
+    serve(->(request) { answer(request).with("Set-Cookie" => "b=2") }, cookies: jar) do |server, client|
+      ODD.each { |target, known| assert_equal [200, known], [client.get(server.url(target)).status, asked.last], target }
+      assert_equal ODD.values.map { |known| known[/[^?]*/] }, jar.kept.map(&:first)
+      assert_equal ["a=1"], server.log.map { |entry| entry.last["cookie"] }.uniq
+    end
+  end
+
   test "a body that cannot be read fails its request, and who moves it is not told" do
     {RuntimeError => "no", IOError => "closed stream", Errno::EIO => "disk"}.each do |kind, message|
       serve do |server, client|
@@ -132,6 +146,51 @@ class HTTPClientRequestManagerTest < Minitest::Test
       response = client.get(server.url("/part"), headers: {"Range" => "bytes=0-19"})
       assert_equal [206, part, "gzip", "20"], [response.status, response.body, response["content-encoding"], response["content-length"]]
       assert_equal part, client.open(server.url("/part"), headers: {"Range" => "bytes=0-19"}, &:read)
+    end
+  end
+
+  test "a body whose coding nobody knows is given as it came, and is said to be so; one that is known is undone" do
+    {"none" => "plain", "utf-8" => "plain", "aws-chunked" => "plain", "UTF-8, gzip" => Zlib.gzip("plain"), "gzip, aws-chunked" => Zlib.gzip("plain")}.each do |coding, body|
+      serve(->(_) { "HTTP/1.1 200 OK\r\nContent-Encoding: #{coding}\r\nContent-Length: #{body.bytesize}\r\n\r\n#{body}" }, cache: true) do |server, client|
+        response = client.get(server.url("/a"))
+        assert_equal [body.b, coding, body.bytesize.to_s], [response.body, response["content-encoding"], response["content-length"]], coding
+        client.open(server.url("/b")) { |stream| assert_equal [coding, body.b], [stream["content-encoding"], stream.read] }
+      end
+    end
+    serve(->(_) { "HTTP/1.1 200 OK\r\nContent-Encoding: identity, GZIP\r\nContent-Length: #{Zlib.gzip("plain").bytesize}\r\n\r\n#{Zlib.gzip("plain")}" }) do |server, client|
+      assert_equal ["plain", nil], client.get(server.url("/a")).then { |response| [response.body, response["content-encoding"]] }
+    end
+  end
+
+  # What servers send though they should not, and what it means.
+  TAKEN = {
+    "HTTP/1.1 204 x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" => "", "HTTP/1.1 204 x\r\nTransfer-Encoding: chunked\r\n\r\n" => "",
+    "HTTP/1.1 200 x\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\nplain" => "plain", "HTTP/1.1 200 x\r\nContent-Length: 5, 5\r\n\r\nplain" => "plain"
+  }.freeze
+  private_constant :TAKEN
+
+  test "what is odd, and means one thing alone, is taken, and what comes behind it is right" do
+    TAKEN.each do |bytes, body|
+      serve(->(request) { bytes if request.path.start_with?("/odd") }) do |server, client|
+        2.times do |round|
+          paths = Array.new(6) { |i| "/#{round}-#{i}" }
+          assert_equal paths.map { |path| path.start_with?("/odd") ? body : Misbehaving.body_of(path) }, client.get(paths.map { |path| server.url(path) }, timeout: 20).map { |outcome| outcome.value.body }, bytes
+        end
+        assert_equal %w[5].first(body.empty? ? 0 : 1), client.get(server.url("/odd")).values("content-length")
+      end
+    end
+  end
+
+  test "a body without a coding lasts until the connection is closed, and the connection is not used again" do
+    way = Misbehaving::AsTold.new do |request, connection|
+      next unless request.path == "/odd"
+      connection.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: identity\r\n\r\nplain")
+      connection.close
+      :closed
+    end
+    Misbehaving.run(way) do |server|
+      outcomes = client.get(%w[/a /odd /b /c].map { |path| server.url(path) }, timeout: 20)
+      assert_equal [Misbehaving.body_of("/a"), "plain", Misbehaving.body_of("/b"), Misbehaving.body_of("/c")], outcomes.map { |outcome| outcome.value.body }
     end
   end
 

@@ -19,6 +19,8 @@ class HTTPClientServerManagerTest < Minitest::Test
 
     def came(_bytes) = nil
 
+    def interim(_response) = nil
+
     def finished(_seconds) = @done = true
 
     def failed(error) = @error = error
@@ -222,6 +224,60 @@ class HTTPClientServerManagerTest < Minitest::Test
       assert_equal 6 + 4, manager.connections.first.unanswered.size
       manager.tend(time + 0.3)
       assert_equal 6 + 5, manager.connections.first.unanswered.size
+    end
+  end
+
+  test "nothing goes behind an answer that nobody takes, and what waits behind it for long is asked elsewhere" do
+    far(6) do |manager, exchanges, socket|
+      connection = manager.connections.first
+      socket.write("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
+      answers(manager, exchanges, enqueue: false) { exchanges[0].listener.status }
+      assert_predicate connection, :usable?
+      connection.pause
+      refute_predicate connection, :usable?
+      manager.tend(time = now)
+      assert_equal 6, connection.unanswered.size
+      assert_in_delta time + 1.5, manager.deadline, 0.1
+      manager.tend(time + 1.6)
+      assert_equal [exchanges[0]], connection.unanswered
+      assert_operator manager.connections.size, :>, 1
+      connection.resume
+      manager.tend(time + 1.6)
+      refute_predicate connection, :usable?
+    end
+  end
+
+  # Bytes that came of an answer, the seconds since it began, and whether it is the only one left on its connection.
+  [[300_000, 0, true], [200_000, 0, false], [10, 1.4, false], [10, 2.1, true]].each do |bytes, seconds, only|
+    test "what is asked behind an answer without a length is asked elsewhere when it is long or takes long (#{bytes}, #{seconds})" do
+      far(6) do |manager, exchanges, socket|
+        connection = manager.connections.first
+        socket.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n")
+        answers(manager, exchanges, enqueue: false) { connection.pipeline.came_of_response > 5 }
+        @later = seconds
+        writing = Thread.new { socket.write("#{bytes.to_s(16)}\r\n#{"x" * bytes}\r\n") }
+        answers(manager, exchanges, enqueue: false) { connection.pipeline.came_of_response >= bytes || connection.unanswered.size == 1 }
+        manager.tend(now)
+        assert_equal only, connection.unanswered.size == 1
+        assert_equal only, !connection.usable?
+      ensure
+        writing&.kill
+      end
+    end
+  end
+
+  test "an answer that comes slowly but has a length is waited for" do
+    far(6) do |manager, exchanges, socket|
+      socket.write("HTTP/1.1 200 OK\r\nContent-Length: 2000\r\n\r\n")
+      answers(manager, exchanges, enqueue: false) { exchanges[0].listener.status }
+      connection = manager.connections.first
+      5.times do |second|
+        @later = second
+        socket.write("x")
+        came = connection.pipeline.came_of_response
+        answers(manager, exchanges, enqueue: false) { connection.pipeline.came_of_response > came }
+        assert_equal 6, connection.unanswered.size
+      end
     end
   end
 

@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "pathname"
+require "tmpdir"
 require "hikyaku/http/client/settings"
 
 class HTTPClientSettingsTest < Minitest::Test
@@ -18,6 +20,20 @@ class HTTPClientSettingsTest < Minitest::Test
     WRONG.each { |options, message| assert_match message, assert_raises(ArgumentError, options.inspect) { Settings.new(**options) }.message }
   end
 
+  test "certificates that cannot be read are told with their file, before anything is asked" do
+    Dir.mktmpdir do |folder|
+      File.write(File.join(folder, "none.pem"), "no certificate\n")
+      {"missing.pem" => /cannot be read/, "." => /cannot be read/, "none.pem" => /no certificate/}.each do |name, reason|
+        path = File.join(folder, name)
+        message = assert_raises(ArgumentError, path) { Settings.new(ca_file: path) }.message
+        assert_match reason, message
+        assert_includes message, path.inspect
+      end
+      File.write(File.join(folder, "good.pem"), certificate)
+      assert_equal File.join(folder, "good.pem"), Settings.new(ca_file: Pathname(folder) + "good.pem").tls_context.ca_file
+    end
+  end
+
   test "a total of nil is none" do
     assert_equal [nil, nil, 5], [{}, {total: nil}, {total: 5}].map { |timeouts| Settings.new(timeouts: timeouts).total }
     assert_equal 3, Settings.new(timeouts: {total: nil, read: 3}).timeouts.read
@@ -26,5 +42,17 @@ class HTTPClientSettingsTest < Minitest::Test
   test "a name may be said to servers, or none" do
     assert_equal ["me/1.0 (here)", nil], ["me/1.0 (here)", nil].map { |name| Settings.new(user_agent: name).user_agent }
     assert_match %r{\Ahikyaku/}, Settings.new.user_agent
+  end
+
+  private
+
+  def certificate
+    key = OpenSSL::PKey::EC.generate("prime256v1")
+    OpenSSL::X509::Certificate.new.tap do |one|
+      one.subject = one.issuer = OpenSSL::X509::Name.parse("/CN=localhost")
+      one.not_before, one.not_after = Time.now - 60, Time.now + 60
+      one.public_key = key
+      one.sign(key, "SHA256")
+    end.to_pem
   end
 end

@@ -32,6 +32,14 @@ class HTTPClientStreamTest < Minitest::Test
   end
   private_constant :Flow, :Still
 
+  test "what can be done with any enumerable can be done with it" do
+    Misbehaving.run(:well_behaved) do |server|
+      body = Misbehaving.body_of("/x")
+      assert_equal body.bytesize, Client.new(memory: nil, proxy: nil).open(server.url("/x")).sum(&:bytesize)
+      assert_equal [body], [Client.new(memory: nil, proxy: nil).open(server.url("/x")).to_a.join]
+    end
+  end
+
   test "a body that comes in many pieces is right, and the pieces stay as they were, whether it is kept or not" do
     [true, false].each do |cache|
       gate = Queue.new
@@ -70,7 +78,7 @@ class HTTPClientStreamTest < Minitest::Test
   test "when much waits to be taken no more is read, until little does" do
     flow = Flow.new
     stream = Client::Stream.new("http://a.example/", nil, Still.new)
-    stream.begin(Object.new, flow)
+    stream.head_came(Object.new, flow)
     4.times { stream.push("x" * 65_536) }
     assert_empty flow.orders
     stream.push("y" * 65_536)

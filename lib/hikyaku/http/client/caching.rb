@@ -29,7 +29,7 @@ module Hikyaku
           return unless concerned?(request)
           url = request.address.url
           return @cache.invalidate(method: request.method, url: url, status: status, headers: headers) unless request.safe?
-          return if !resource.whole? || !request.body.nil?
+          return if resource.outdated? || !resource.whole? || !request.body.nil?
           @cache.store(method: request.method, url: url, request_headers: request.headers, status: status, headers: headers, body: body,
             requested_at: resource.requested_at, received_at: @clock.call)
         end

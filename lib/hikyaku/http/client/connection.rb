@@ -55,9 +55,9 @@ module Hikyaku
           @asked = @brought = 0
           @rested = 0.0
           @moved_at = @written_at = now
-          @io = @refused = nil
-          @cautious = @probing = @held = @closed = @paused = @far = false
-          @incoming = Incoming.new(@pipeline, halted: -> { @closed || @paused }, tell: method(:tell))
+          @io = @refused = @paused_at = nil
+          @cautious = @probing = @held = @closed = @far = false
+          @incoming = Incoming.new(@pipeline, halted: -> { @closed || @paused_at }, tell: method(:tell))
         end
 
         # @return [Boolean]
@@ -73,7 +73,7 @@ module Hikyaku
         def idle? = open? && @pipeline.unanswered.empty?
 
         # @return [Boolean] whether more may be asked
-        def usable? = open? && !@held && !@pipeline.last? && @refused.nil? && !@outgoing.reading?
+        def usable? = open? && !@held && !@paused_at && !@pipeline.last? && @refused.nil? && !@outgoing.reading?
 
         # @return [Array<Exchange>]
         def unanswered = @pipeline.unanswered
@@ -87,16 +87,19 @@ module Hikyaku
         # Nothing is read until {#resume}: who takes the answer cannot take more.
         #
         # @return [void]
-        def pause = @paused = true
+        def pause = @paused_at ||= Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
         # @return [void]
         def resume
-          @moved_at = Process.clock_gettime(Process::CLOCK_MONOTONIC) if @paused
-          @paused = false
+          @moved_at = Process.clock_gettime(Process::CLOCK_MONOTONIC) if paused?
+          @paused_at = nil
         end
 
         # @return [Boolean]
-        def paused? = @paused
+        def paused? = !@paused_at.nil?
+
+        # @return [Float, nil] seconds of the monotonic clock, since when nothing is read
+        attr_reader :paused_at
 
         # @return [Float] seconds that it had been idle before something was asked
         attr_reader :rested
@@ -151,7 +154,7 @@ module Hikyaku
           return if @closed
           return go_on_opening(now) if opening?
           write(now) unless @outgoing.idle?
-          read(now) unless @paused || @closed
+          read(now) unless @paused_at || @closed
         end
 
         # @return [Boolean] whether something waits to be written
@@ -168,7 +171,7 @@ module Hikyaku
         def reading
           return @opening.reading unless @io
           return reading_for_body if @outgoing.awaited
-          (@paused || @closed) ? NONE : @alone
+          (@paused_at || @closed) ? NONE : @alone
         end
 
         # @return [Array<IO>] the same of writable
@@ -178,12 +181,12 @@ module Hikyaku
         end
 
         # @return [Boolean] whether there is something that no system call tells of: bytes that TLS has read, a body that somebody has closed
-        def pending? = (!@paused && @io.respond_to?(:pending) && @io.pending.positive?) || (!@outgoing.awaited.nil? && @outgoing.awaited.closed?)
+        def pending? = (!@paused_at && @io.respond_to?(:pending) && @io.pending.positive?) || (!@outgoing.awaited.nil? && @outgoing.awaited.closed?)
 
         # @return [Float, nil] seconds of the monotonic clock, when something has taken too long
         def deadline
           return @opening.deadline unless @io
-          return if @paused
+          return if @paused_at
           phase = phase_of_waiting or return
           ((phase == :write) ? @written_at : [@moved_at, @written_at].max) + @patience.seconds(phase)
         end
@@ -232,7 +235,7 @@ module Hikyaku
 
         def reading_for_body
           return NONE if @closed
-          [(@io unless @paused), (@outgoing.awaited unless @outgoing.awaited.closed?)].compact
+          [(@io unless @paused_at), (@outgoing.awaited unless @outgoing.awaited.closed?)].compact
         end
 
         # Who gave the body does not want the answer any more, or has it.

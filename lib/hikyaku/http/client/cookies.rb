@@ -8,6 +8,10 @@ module Hikyaku
     class Client
       # A jar of cookies, where the caller has one: what it has for a request, and what an answer puts into it.
       class Cookies
+        # What stands in the paths and queries of browsers' URLs, and in none of RFC 3986; a jar takes no other URLs.
+        UNUSUAL = /[^!$&'()*+,\-.\/0-9:;=?@A-Z_a-z~%]|%(?!\h\h)/n
+        private_constant :UNUSUAL
+
         # @param jar [#parse, #cookies, nil] an HTTP::CookieJar of the gem http-cookie, or what behaves as it does
         def initialize(jar)
           @jar = jar
@@ -18,7 +22,7 @@ module Hikyaku
         # @raise [RequestFailed] the jar raised
         def with(request)
           return request if @jar.nil? || request["cookie"]
-          asked(request.address.url) do |uri|
+          asked(request.address) do |uri|
             cookies = @jar.cookies(uri)
             next request if cookies.empty?
             request.redirected(request.address, headers: [*request.headers, ["cookie", cookies.map(&:cookie_value).join("; ")]], body: request.body)
@@ -33,16 +37,16 @@ module Hikyaku
           return if @jar.nil?
           set = headers.filter_map { |name, value| value if name == "set-cookie" }
           return if set.empty?
-          asked(request.address.url) { |uri| set.each { |value| @jar.parse(value, uri) } }
+          asked(request.address) { |uri| set.each { |value| @jar.parse(value, uri) } }
         end
 
         private
 
         # What is said about a cookie may be secret.
-        def asked(url)
-          yield URI(url)
+        def asked(address)
+          yield URI("#{address.origin}#{address.target.b.gsub(UNUSUAL) { |byte| format("%%%02X", byte.ord) }}")
         rescue => error
-          raise RequestFailed.new("the jar of cookies failed at #{url} (#{error.class})", url: url)
+          raise RequestFailed.new("the jar of cookies failed at #{address.url} (#{error.class})", url: address.url)
         end
       end
     end

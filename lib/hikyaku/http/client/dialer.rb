@@ -38,6 +38,7 @@ module Hikyaku
           @racing = {}
           @addresses = @resolution = nil
           @failures = []
+          @cause = nil
         end
 
         # @return [Socket, nil] once there is a connection; it is the caller's
@@ -135,7 +136,7 @@ module Hikyaku
             return if attempt(address, now)
           end
           @next = nil
-          raise ConnectFailed, refusal if @racing.empty?
+          raise ConnectFailed, refusal, cause: @cause if @racing.empty?
         end
 
         # @return [Boolean] whether it is under way, or done
@@ -151,6 +152,7 @@ module Hikyaku
           true
         rescue SystemCallError, SocketError => error
           socket&.close
+          @cause = error
           @failures << "#{address}: #{error.message[/\A[^-(]+/].strip}"
           false
         end

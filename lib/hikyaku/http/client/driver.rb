@@ -1,5 +1,8 @@
 # frozen_string_literal: true
 
+require_relative "../errors"
+require_relative "fetch"
+
 module Hikyaku
   module HTTP
     class Client
@@ -77,7 +80,7 @@ module Hikyaku
         #
         # @return [void]
         def nudge
-          return if @gathering
+          return if @gathering || !own?
           attend if @work
           return wake if @asleep
           go_on { look } unless @driving
@@ -87,8 +90,10 @@ module Hikyaku
         #
         # @param fetch [Fetch]
         # @return [void]
+        # @raise [Canceled] it was begun by the process of which this is a child: the connection, and what comes on it, are that one's
         def wait(fetch)
           return if fetch.satisfied?
+          abroad(fetch) unless own?
           return Thread.new { drive(fetch) }.join if Fiber.current_scheduler
           drive(fetch)
         end
@@ -100,6 +105,12 @@ module Hikyaku
         def own? = @pid == Process.pid
 
         private
+
+        # What comes on the connections of another process is that one's.
+        def abroad(fetch)
+          url = fetch.url if fetch.is_a?(Fetch)
+          raise Canceled.new("#{url || "what is waited for"} was asked for by another process, and comes there; ask for it anew in this one", url: url)
+        end
 
         def attend
           @attendant = nil unless @attendant&.alive?

@@ -91,6 +91,8 @@ module Hikyaku
           end
         rescue SystemCallError
           nil
+        rescue JSON::JSONError, EncodingError # what cannot be written now never can
+          @changed = {}
         end
 
         # Whoever drives is not to wait for other processes.
@@ -111,9 +113,12 @@ module Hikyaku
 
         def load
           return {} if @path.nil? || !File.file?(@path) || File.size(@path) > MOST_BYTES
-          kept = JSON.parse(File.read(@path))
+          text = File.read(@path, encoding: Encoding::UTF_8)
+          return {} unless text.valid_encoding? # it is no JSON (RFC 8259, section 8.1), though some versions read it
+          kept = JSON.parse(text)
           return {} unless kept.is_a?(Hash) && kept["version"] == VERSION && kept["origins"].is_a?(Hash)
-          kept["origins"].select { |_, record| sound?(record) && current?(record) }.sort_by { |_, record| record["at"] }.last(MOST_ORIGINS).to_h
+          sound = kept["origins"].select { |key, record| writable?(key) && sound?(record) && current?(record) }
+          sound.sort_by { |_, record| record["at"] }.last(MOST_ORIGINS).to_h
         rescue SystemCallError, JSON::ParserError, EncodingError
           {}
         end
@@ -125,10 +130,21 @@ module Hikyaku
 
         # Written by this program, as far as one can see: what is read is used as numbers.
         def sound?(record)
-          return false unless record.is_a?(Hash) && record["at"].is_a?(Numeric)
+          return false unless record.is_a?(Hash) && record["at"].is_a?(Numeric) && writable?(record)
           verdict, link = record.values_at("verdict", "link")
           [verdict, link].all? { |part| part.nil? || part.is_a?(Hash) } && (verdict.nil? || [verdict["since"], verdict["scored_at"]].all?(Numeric)) &&
             [*verdict&.values_at("score", "most"), *link&.values].compact.all? { |value| value.is_a?(Numeric) && value.to_f.finite? }
+        end
+
+        # What JSON reads it may not write: 1e999 is infinite, and text may be no UTF-8. One such value would keep all others from being written.
+        def writable?(value)
+          case value
+          when Hash then value.all? { |name, inner| writable?(name) && writable?(inner) }
+          when Array then value.all? { |inner| writable?(inner) }
+          when String then value.valid_encoding?
+          when Float then value.finite?
+          else true
+          end
         end
       end
     end

@@ -26,18 +26,18 @@ module Hikyaku
         # @param link [Link]
         def initialize(link)
           @link = link
-          @room = @again_at = nil
+          @budget = @again_at = nil
           @seen_at = 0.0
         end
 
         # @param now [Float] seconds of the monotonic clock
         # @param brought [Integer] bytes that came over the connections that stand
         # @return [Float] bytes of answers that may be asked for now
-        def room(now, brought)
+        def budget(now, brought)
           rate = @link.rate
-          return @room = Float::INFINITY if rate.nil? || @link.near? || brought < LEAST_BURST
+          return @budget = Float::INFINITY if rate.nil? || @link.near? || brought < LEAST_BURST
           burst = [BURST * rate, LEAST_BURST].max
-          @room = [(@room || burst) + FACTOR * rate * (now - @seen_at), burst].min
+          @budget = [(@budget || burst) + FACTOR * rate * (now - @seen_at), burst].min
         ensure
           @seen_at = now
         end
@@ -46,8 +46,8 @@ module Hikyaku
         # @param more [Boolean] whether there was no room for others
         # @return [void]
         def spend(bytes, more:)
-          @room -= bytes
-          @again_at = (@seen_at + STEP if more && @room.finite?)
+          @budget -= bytes
+          @again_at = (@seen_at + STEP if more && @budget.finite?)
         end
       end
     end

@@ -71,6 +71,9 @@ module Hikyaku
         # @return [Parser::Response, nil] the answer that is coming
         attr_reader :response
 
+        # @return [Integer] bytes of it that came
+        def came_of_response = @bytes
+
         # @return [Boolean] whether an answer has begun
         def begun? = !@response.nil? || !@parser.idle?
 
@@ -95,6 +98,14 @@ module Hikyaku
           return all unless @response
           first = @unanswered.first.expected_bytes(mean)
           all - first + [(@response.content_length || first) - @bytes, 0].max
+        end
+
+        # @param chosen [Array<Exchange>] of those that are not answered
+        # @param mean [Float] bytes of an answer
+        # @return [Float] bytes that are still to come of their answers, about; where no length was told, as many as came
+        def bytes_of(chosen, mean)
+          coming, others = chosen.partition { |exchange| @response && exchange.equal?(@unanswered.first) }
+          others.sum { |exchange| exchange.expected_bytes(mean) } + (coming.empty? ? 0 : rest_of_response(mean))
         end
 
         # @param bytes [String]
@@ -134,6 +145,8 @@ module Hikyaku
         end
 
         private
+
+        def rest_of_response(mean) = @response.content_length ? [@response.content_length - @bytes, 0].max : [mean - @bytes, @bytes].max
 
         def check_wanted
           raise Doubtful.new("something came when nothing was asked", surplus: true) if @unanswered.empty?
@@ -183,6 +196,7 @@ module Hikyaku
         def interim(response)
           @interim += 1
           raise Doubtful, "there are more than #{MOST_INTERIM} interim answers to one request" if @interim > MOST_INTERIM
+          @unanswered.first.listener.interim(response)
         end
 
         def ended(now)

@@ -25,14 +25,14 @@ module Hikyaku
         # @param link [Link]
         # @param verdict [Verdict]
         # @param pipe [Boolean] whether anything may go behind others
-        # @param room [Float] bytes of answers that may be asked for behind others: see {Pace}
+        # @param budget [Float] bytes of answers that may be asked for behind others: see {Pace}
         # @param now [Float] seconds of the monotonic clock
-        def initialize(pool, waiting, link:, verdict:, pipe:, room:, now:)
+        def initialize(pool, waiting, link:, verdict:, pipe:, budget:, now:)
           @pool = pool
           @waiting = waiting
           @mean = (link.rate.nil? || pool.under_way.zero?) ? link.hoped_bytes : link.answer_bytes
           @usual = link.answer_bytes
-          @room = room
+          @budget = budget
           @spent = 0.0
           @limit = verdict.most_per_connection
           @pipe = pipe
@@ -85,7 +85,7 @@ module Hikyaku
           return free(exchange) { |connection| connection.asked.zero? } if exchange.solitary?
           return free(exchange) { |connection| exchange.request.idempotent? || trusted?(connection) } unless exchange.pipelined? && @pipe
           best = shortest or return
-          best if best.size.zero? || (@space >= exchange.expected_bytes(@mean) && @spent < @room)
+          best if best.size.zero? || (@space >= exchange.expected_bytes(@mean) && @spent < @budget)
         end
 
         def free(exchange)

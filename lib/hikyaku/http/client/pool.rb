@@ -98,6 +98,13 @@ module Hikyaku
           end
         end
 
+        # Those on which nothing is under way.
+        #
+        # @return [void]
+        def rest
+          @connections.reject! { |connection| connection.idle?.tap { |idle| connection.close if idle } }
+        end
+
         # As many as there is use for. While two are out as a probe, those that pipelines would want: a long way takes as long as its answers.
         #
         # @param waiting [Waiting]

@@ -13,7 +13,8 @@ module Hikyaku
         BECOMES_GET = [301, 302].freeze
         # What is meant for one origin is not told to another.
         CONFIDENTIAL = %w[authorization cookie proxy-authorization].freeze
-        OF_A_BODY = %w[content-type content-encoding content-language content-location].freeze
+        # A request that has no body any more says nothing of one.
+        OF_A_BODY = /\Acontent-|\A(?:digest|repr-digest|last-modified)\z/
         private_constant :STATUSES, :BECOMES_GET, :CONFIDENTIAL, :OF_A_BODY
 
         # @param status [Integer]
@@ -57,7 +58,7 @@ module Hikyaku
 
         def followed(request, status, address, headers)
           if (status == 303 && request.method != "HEAD") || (BECOMES_GET.include?(status) && request.method == "POST")
-            return request.redirected(address, method: "GET", headers: headers.reject { |field| OF_A_BODY.include?(field.first) })
+            return request.redirected(address, method: "GET", headers: headers.reject { |field| field.first.match?(OF_A_BODY) }, body: nil)
           end
           refuse(request, "a redirect with a body that was read already") if request.once?
           request.redirected(address, headers: headers, body: request.body)

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../cache/invalidation"
 require_relative "../response"
 require_relative "caching"
 require_relative "cookies"
@@ -67,9 +68,20 @@ module Hikyaku
           resource = @resources.delete(fetch) or return
           return unless resource.leave(fetch)
           forget(resource)
+          changed(resource)
           resource.exchange&.cancel!
           connection_of(resource)&.resume
           @driver.nudge
+        end
+
+        # @param fetches [Array<Fetch>] that nobody wants any more
+        # @return [void]
+        def abandon(fetches)
+          asked = fetches.select { |fetch| asked?(fetch) && (@resources[fetch].audience - fetches).empty? }
+          asked.group_by { |fetch| @servers[@resources[fetch].request.address.origin] }.each do |server, all|
+            gone = server.abandon(all.map { |fetch| @resources[fetch].exchange }, @driver.now)
+            all.each { |fetch| fetch.cancel if gone.include?(@resources[fetch].exchange) }
+          end
         end
 
         # @param fetch [Fetch]
@@ -102,6 +114,7 @@ module Hikyaku
 
         # @api private
         def failed(resource, error)
+          changed(resource)
           return fall_back(resource) if resource.fallback && !resource.given? && OUT_OF_REACH.any? { |kind| error.is_a?(kind) }
           leave_all(resource).each { |fetch| fetch.fail(error) }
         end
@@ -110,6 +123,12 @@ module Hikyaku
         def connection_of(resource)
           exchange = resource.exchange or return
           @servers[resource.request.address.origin].connections.find { |connection| connection.unanswered.first.equal?(exchange) }
+        end
+
+        # @api private
+        def step_aside(resource)
+          connection = connection_of(resource) or return
+          @servers[resource.request.address.origin].hold(connection)
         end
 
         # @api private
@@ -154,6 +173,7 @@ module Hikyaku
           return revalidated(resource, headers, seconds) if status == 304 && resource.stored
           return fall_back(resource) if resource.fallback && !resource.given? && OUT_OF_ORDER.include?(status)
           @caching.keep(resource, status, headers, body)
+          changed(resource, status, headers)
           return redirect(resource, status, headers) if resource.elsewhere?
           settle(resource, Response.new(status: status, headers: headers, body: body.freeze, url: resource.request.address.url, seconds: seconds,
             http_version: resource.http_version))
@@ -188,6 +208,21 @@ module Hikyaku
           following = @cookies.with(following)
           resource.move(following, own_cookie: own_cookie)
           find_answer(resource, following, @caching.find(following))
+        end
+
+        # What is under way may be from before the change: who asks from now on asks anew, and it is not stored. A request that failed may have changed
+        # something as well.
+        def changed(resource, status = nil, headers = nil)
+          request = resource.request
+          return if request.safe?
+          url = request.address.url
+          gone = [url]
+          gone |= Cache::Invalidation.urls(method: request.method, url: url, status: status, headers: headers) if status
+          @resources.each_value do |other|
+            next if !other.request.safe? || (other.urls & gone).empty?
+            forget(other)
+            other.outdate if gone.include?(other.urls.last)
+          end
         end
 
         def settle(resource, response)

@@ -23,6 +23,8 @@ module Hikyaku
         attr_reader :key
         # @return [Array<Fetch>]
         attr_reader :audience
+        # @return [Array<String>] the URLs that were asked for, the last one now
+        attr_reader :urls
         # @return [Integer] redirects that were followed
         attr_reader :redirects
         # @return [Cache::Stored, nil] what the server was asked about
@@ -43,14 +45,23 @@ module Hikyaku
         def initialize(request, manager, settings, own_cookie: false)
           @request = request
           @key = request.key
+          @urls = [request.address.url]
           @manager = manager
           @settings = settings
           @own_cookie = own_cookie
           @audience = []
           @redirects = 0
-          @given = @copied = false
+          @given = @copied = @outdated = false
           @stored = @fallback = @exchange = nil
           clear
+        end
+
+        # @return [Boolean] whether what comes may be from before a change, and is kept for nobody else
+        def outdated? = @outdated
+
+        # @return [void]
+        def outdate
+          @outdated = true
         end
 
         # @return [Boolean] whether the caller gave the request its cookies, and not a jar
@@ -78,11 +89,17 @@ module Hikyaku
           @request = request
           @own_cookie = own_cookie
           @redirects += 1
+          @urls << request.address.url
+          @outdated = false
           @stored = @fallback = nil
           clear
         end
 
         # What the exchange tells.
+
+        # @param response [Parser::Response] which says something before the answer
+        # @return [void]
+        def interim(response) = stream&.interim(response)
 
         # @param response [Parser::Response]
         # @return [void]
@@ -125,6 +142,7 @@ module Hikyaku
 
         # @return [Boolean] whether the answer may come once more, from its beginning
         def restart
+          @given = @copied = false if @given && stream&.anew
           clear unless @given
           !@given
         end
@@ -144,6 +162,11 @@ module Hikyaku
         # @return [void]
         def resume = @manager.resume(self)
 
+        # It is long: what was asked for behind it is asked for elsewhere.
+        #
+        # @return [void]
+        def step_aside = @manager.step_aside(self)
+
         private
 
         def url = @request.address.url
@@ -153,11 +176,13 @@ module Hikyaku
           @status = @headers = @decoder = @error = nil
         end
 
-        # A part of what is encoded cannot be decoded: RFC 9110, section 14.2.
+        # A part of what is encoded cannot be decoded: RFC 9110, section 14.2. A body whose coding nobody knows (some servers say none, utf-8 or aws-chunked)
+        # is given as it came, with its Content-Encoding, as browsers do.
         def decoder(response)
           return if response["content-encoding"].nil?
           return if response.status == PART || @settings.codings.nil? || @request["accept-encoding"] || @request.method == "HEAD" || response.framing == :none
           codings = response.values("content-encoding").flat_map { |value| value.split(",") }
+          return unless ContentCoding.known?(codings)
           ContentCoding.decoder(codings, max_bytes: stream ? nil : @settings.max_body_bytes)
         end
 
@@ -179,7 +204,7 @@ module Hikyaku
         def give_head
           @given = @copied = true
           headers = @decoder ? @headers.reject { |field| OF_THE_CODING.include?(field.first) } : @headers
-          stream.begin(Response.new(status: @status, headers: headers, body: "", url: url, http_version: @http_version), self)
+          stream.head_came(Response.new(status: @status, headers: headers, body: "", url: url, http_version: @http_version), self)
         end
 
         def came_last

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "abandonment"
 require_relative "demand"
 require_relative "lateness"
 require_relative "lesson"
@@ -11,6 +12,7 @@ require_relative "repetition"
 require_relative "service"
 require_relative "verdict"
 require_relative "waiting"
+require_relative "server_manager/elsewhere"
 
 module Hikyaku
   module HTTP
@@ -21,14 +23,16 @@ module Hikyaku
       # that speaks for it is followed by a probe: two requests in one write. When both are answered, as much is under way as the link takes
       # ({Link#window}), on as few connections as fill it. Whatever goes wrong costs the verdict, and what was unanswered is asked again, one by one.
       class ServerManager
+        include Elsewhere
+
         PROBE = 2 # requests
         FEW = 2 # requests that keep a server busy in any case
-        # An answer that takes the line for longer holds up the others: they go elsewhere.
-        LARGE_BYTES = 256_000
-        LARGE_SECONDS = 2.0
+        # Seconds of silence, after which a connection goes on which nobody wants what is unanswered; and where others may need its place.
+        SILENT = 5.0
+        SILENT_WHILE_OTHERS_WAIT = 1.0
         # What is known is not written down more often, seconds.
         BETWEEN_NOTES = 0.1
-        private_constant :PROBE, :FEW, :LARGE_BYTES, :LARGE_SECONDS, :BETWEEN_NOTES
+        private_constant :PROBE, :FEW, :BETWEEN_NOTES, :SILENT, :SILENT_WHILE_OTHERS_WAIT
 
         # @return [Route]
         attr_reader :route
@@ -102,6 +106,11 @@ module Hikyaku
         # @return [void]
         def clear(now) = @pool.clear(now)
 
+        # Closes what is idle.
+        #
+        # @return [void]
+        def rest = @pool.rest
+
         # @return [Float, nil] when to call {#tend} at the latest
         def deadline
           soonest = [@pool.enough_until, @pace.again_at].compact.min unless @waiting.empty?
@@ -130,6 +139,22 @@ module Hikyaku
         # @return [Array<Exchange>] all that is not answered, which is forgotten here
         def give_up = @waiting.clear + connections.flat_map { |connection| connection.pipeline.give_up }
 
+        # @param exchanges [Array<Exchange>] whose answers nobody wants any more
+        # @param now [Float] seconds of the monotonic clock
+        # @return [Array<Exchange>] those that are let go, with their connections
+        def abandon(exchanges, now)
+          abandonment = Abandonment.new(connections, exchanges, @link)
+          waiting = exchanges - connections.flat_map(&:unanswered)
+          waiting + (abandonment.dear | abandonment.silent(now, @waiting.empty? ? SILENT : SILENT_WHILE_OTHERS_WAIT)).flat_map do |connection|
+            left = abandonment.leave(connection)
+            @pool.delete(connection) if connection.closed?
+            @link.idle unless busy?
+            gone, wanted = left.partition { |exchange| abandonment.unwanted?(exchange) }
+            wanted.each { |exchange| enqueue(exchange) }
+            gone
+          end
+        end
+
         # What a connection tells.
 
         # @api private
@@ -146,14 +171,22 @@ module Hikyaku
         def head(connection, response)
           probed(connection) if connection.probing && connection.pipeline.midway?
           @verdict.met(response, @clock.call) if connection.pipeline.answered.zero? || response.minor.zero?
-          return unless response.content_length && large?(response.content_length)
+          hold(connection) if response.content_length && Lateness.large?(response.content_length, @link.rate)
+        end
+
+        # What is coming is long.
+        #
+        # @api private
+        def hold(connection)
           connection.held = true
-          move_tail(connection) if connection.unanswered.size > 1
+          return unless connection.unanswered.size > 1
+          move_tail(connection)
+          connection.probing = false # whether the second would have been answered, nobody saw
         end
 
         # @api private
         def answered(connection, exchange, response, bytes)
-          @link.answered(bytes) unless exchange.conditional? || bytes > LARGE_BYTES || alone?(connection)
+          @link.answered(bytes) unless exchange.conditional? || bytes > Lateness::LARGE_BYTES || alone?(connection)
           @service.answered(exchange, @link.round_trip) if connection.pipeline.batch_size == 1
           @verdict.limit.kept_open(connection.pipeline.answered) if response.keep_alive?
           Lesson.forgive(@verdict, exchange, response, @clock.call)
@@ -190,8 +223,8 @@ module Hikyaku
           wall = @clock.call
           probe(now) if @settings.pipelining && @verdict.state(wall) == :eligible
           pipe = @settings.pipelining && @verdict.pipe?(wall)
-          room = @pace.room(now, @pool.brought)
-          placement = Placement.new(@pool, @waiting, link: @link, verdict: @verdict, pipe: pipe, room: room, now: now)
+          budget = @pace.budget(now, @pool.brought)
+          placement = Placement.new(@pool, @waiting, link: @link, verdict: @verdict, pipe: pipe, budget: budget, now: now)
           @waiting.hand_out { |exchange| placement.give?(exchange) }
           @pace.spend(placement.spent, more: more?)
           placement.each { |connection, exchanges| connection.ask(exchanges, now, round_trip: @link.round_trip, enough: enough) }
@@ -231,40 +264,6 @@ module Hikyaku
         def probed(connection)
           connection.probing = false
           @verdict.probed(@clock.call)
-        end
-
-        def large?(length) = length > LARGE_BYTES || (@link.rate && length > @link.rate * LARGE_SECONDS)
-
-        # What is late, or has taken too long.
-        def look_after(connection, now)
-          return if connection.expire(now)
-          late = late_at(connection)
-          late!(connection) if late && now >= late
-        end
-
-        def late_at(connection) = Lateness.at(connection, @link.round_trip)
-
-        # Where one was answered and the next is not, it may never be: all that is unanswered is asked elsewhere; so are two that were to find
-        # out. Else, where none was, the first may just take long, and is waited for; the others are not to.
-        def late!(connection)
-          in_doubt = (connection.pipeline.midway? || connection.probing) && !connection.pipeline.begun?
-          what = (connection.probing ? :discarded : :stalled) if in_doubt
-          Lesson.draw_from_silence(@verdict, connection, what || :slow, @clock.call)
-          in_doubt ? ask_elsewhere(connection, what) : move_tail(connection)
-          connection.probing = false
-        end
-
-        def ask_elsewhere(connection, what)
-          left = connection.pipeline.give_up
-          @pool.delete(connection)
-          connection.close
-          left.first.suspected = what
-          left.first.solitary!
-          left.each { |exchange| enqueue(exchange) }
-        end
-
-        def move_tail(connection)
-          connection.give_up_tail.each { |exchange| enqueue(exchange) }
         end
 
         # Where some connections stand, one that does not come about is one too many; else nothing can be asked.

@@ -9,9 +9,7 @@ module Hikyaku
         WEIGHT = 0.2 # of the newest in the mean
         private_constant :SLOW, :WEIGHT
 
-        def initialize
-          @seconds = 0.0
-        end
+        def initialize = @seconds = nil
 
         # An answer came to what was asked while nothing else was under way.
         #
@@ -21,12 +19,12 @@ module Hikyaku
         def answered(exchange, round_trip)
           return unless exchange.begun_at && exchange.sent_at
           worked = [exchange.begun_at - exchange.sent_at - round_trip.to_f, 0].max
-          @seconds += (worked - @seconds) * WEIGHT
+          @seconds = @seconds ? @seconds + (worked - @seconds) * WEIGHT : worked
         end
 
         # @param round_trip [Float, nil] seconds
         # @return [Boolean]
-        def slow?(round_trip) = @seconds > [SLOW, round_trip.to_f].max
+        def slow?(round_trip) = !@seconds.nil? && @seconds > [SLOW, round_trip.to_f].max
       end
     end
   end

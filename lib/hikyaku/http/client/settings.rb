@@ -92,10 +92,20 @@ module Hikyaku
         # HTTP/1.1 alone is offered: for HTTP/2 there is httpx.
         def context(ca_file, verify)
           context = OpenSSL::SSL::SSLContext.new
-          context.set_params({verify_mode: verify ? OpenSSL::SSL::VERIFY_PEER : OpenSSL::SSL::VERIFY_NONE, ca_file: ca_file}.compact)
+          context.set_params({verify_mode: verify ? OpenSSL::SSL::VERIFY_PEER : OpenSSL::SSL::VERIFY_NONE, ca_file: ca_file && certificates(ca_file)}.compact)
           context.min_version = OpenSSL::SSL::TLS1_2_VERSION
           context.alpn_protocols = ["http/1.1"]
           context
+        end
+
+        # OpenSSL would look at it with the first connection only, and not say which file it is.
+        def certificates(path)
+          path = path.to_s
+          raise ArgumentError, "ca_file #{path.inspect} cannot be read; it is a file with certificates as PEM" unless File.file?(path) && File.readable?(path)
+          OpenSSL::X509::Store.new.add_file(path)
+          path
+        rescue OpenSSL::X509::StoreError
+          raise ArgumentError, "ca_file #{path.inspect} has no certificate as PEM"
         end
       end
     end

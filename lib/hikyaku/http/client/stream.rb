@@ -19,8 +19,22 @@ module Hikyaku
           super
           @pieces = []
           @bytes = 0
+          @interims = []
           @head = @flow = nil
           @waits_for = :head
+        end
+
+        # Waits for the head, and gives what the server says before it (1xx), each once.
+        #
+        # @yieldparam response [Parser::Response]
+        # @return [void]
+        # @api private
+        def each_interim
+          loop do
+            @waits_for = :word
+            @driver.wait(self)
+            yield(@driver.synchronize { @interims.shift } || break)
+          end
         end
 
         # Waits for the head.
@@ -46,6 +60,13 @@ module Hikyaku
         # @return [Boolean]
         # @raise [RequestFailed]
         def ok? = head.ok?
+
+        # Waits for the head.
+        #
+        # @return [Boolean] see {Response#cached?}
+        # @raise [RequestFailed]
+        # @api private
+        def cached? = head.cached?
 
         # @param name [String] in any case
         # @return [String, nil]
@@ -74,14 +95,21 @@ module Hikyaku
         def close = cancel
 
         # @api private
-        def satisfied? = done? || ((@waits_for == :head) ? !@head.nil? : @pieces.any?)
+        def satisfied? = done? || there?
+
+        # @api private
+        # @param response [Parser::Response]
+        def interim(response)
+          @interims << response unless @head
+          @news.broadcast
+        end
 
         # What came whole, from the cache, is given as if it had come in pieces.
         #
         # @api private
         def complete(outcome)
           unless done? || @head || outcome.error
-            self.begin(outcome, nil)
+            head_came(outcome, nil)
             push(outcome.body)
           end
           super
@@ -90,7 +118,7 @@ module Hikyaku
         # @api private
         # @param response [Response] without a body
         # @param flow [#pause, #resume, nil] what brings the pieces
-        def begin(response, flow)
+        def head_came(response, flow)
           @head = response
           @flow = flow
           @news.broadcast
@@ -101,11 +129,22 @@ module Hikyaku
           return if piece.empty?
           @pieces << piece
           @bytes += piece.bytesize
-          @flow&.pause if @bytes > HIGH
+          @flow&.pause if full?
           @news.broadcast
         end
 
+        # @api private
+        # @return [Boolean] whether all that came is forgotten, as it comes anew: nobody has seen any of it
+        def anew = false
+
         private
+
+        def there?
+          return @pieces.any? if @waits_for == :piece
+          !@head.nil? || (@waits_for == :word && @interims.any?)
+        end
+
+        def full? = @bytes > HIGH
 
         def head
           return @head if @head

@@ -35,6 +35,26 @@ module Hikyaku
           new(:length, lengths.first.to_i)
         end
 
+        # The same of a response. Some servers say identity where there is no coding, as RFC 2616 had it: the body then lasts until the connection is closed.
+        def self.of_answer(headers, minor)
+          codings = Field.members(headers, "transfer-encoding")
+          nothing = minor == 1 && codings.one? && codings.first.casecmp?("identity") && Field.values(headers, "content-length").empty?
+          nothing ? new(:none) : of(headers, minor)
+        end
+
+        # RFC 9110, section 8.6: a length that is said several times, always the same, in fields or in a list, is said once. Nobody reads it differently, as
+        # long as it is passed on so.
+        #
+        # @return [Array] the fields, of a response
+        def self.one_length(headers)
+          values = Field.values(headers, "content-length")
+          return headers unless values.size > 1 || values.first&.include?(",")
+          lengths = Field.members(headers, "content-length").uniq
+          return headers unless lengths.one?
+          said, others = headers.partition { |name, _| name.casecmp?("content-length") }
+          others.insert(headers.index(said.first), [said.first.first, lengths.first.freeze].freeze).freeze
+        end
+
         # Section 6.1: what has to do with codings in HTTP/1.0 is faulty. Section 6.3, rule 4: a request that does not end
         # with chunked is malformed; a response would last until the connection is closed, but nobody sends one on purpose.
         def self.check(codings, lengths, minor)

@@ -26,16 +26,16 @@ module Hikyaku
 
         # @api private
         def initialize(line, headers, bytes, request_method:)
-          super(headers, line.minor)
-          @fields = headers.map { |name, value| [-name.downcase, value].freeze }.freeze
+          tunnel = request_method == "CONNECT" && line.status / 100 == 2
+          super(tunnel ? headers : Framing.one_length(headers), line.minor)
+          @fields = @headers.map { |name, value| [-name.downcase, value].freeze }.freeze
           @bytes = bytes
           @status = line.status
           @reason = line.reason
-          tunnel = request_method == "CONNECT" && status / 100 == 2
           @upgrade = status == 101 || tunnel
           framing = tunnel ? Framing.new(:none) : framing_of_answer(request_method)
           framed(framing)
-          @keep_alive = persistent? && framing.kind != :until_close
+          @keep_alive = persistent? && framing.kind != :until_close && !doubtful?
           freeze
         end
 
@@ -64,6 +64,9 @@ module Hikyaku
 
         private
 
+        # A 204 has no body, whatever its fields say; but who says how it is sent may send one: nothing that follows is believed.
+        def doubtful? = status == 204 && !@upgrade && !self["transfer-encoding"].nil?
+
         # In the order in which ext/hikyaku/binding/rb_head.c says it.
         def tell(status, reason, minor, names, fields, framing, content_length, keep_alive, upgrade, bytes)
           @status = status
@@ -83,9 +86,9 @@ module Hikyaku
         # RFC 9112, section 6.3.
         def framing_of_answer(request_method)
           raise Malformed.new(:upgrade_missing) if status == 101 && !names_upgrade?
-          framing = Framing.of(headers, minor)
+          framing = (status / 100 == 1) ? Framing.of(headers, minor) : Framing.of_answer(headers, minor)
           if status / 100 == 1 || status == 204
-            raise Malformed.new(:body_forbidden) if framing.body?
+            raise Malformed.new(:body_forbidden) if framing.body? && !(status == 204 && framing.kind == :chunked)
             return Framing.new(:none)
           end
           return Framing.new(:none) if status == 304 || request_method == "HEAD"

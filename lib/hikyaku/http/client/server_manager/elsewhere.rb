@@ -1,0 +1,51 @@
+# frozen_string_literal: true
+
+module Hikyaku
+  module HTTP
+    class Client
+      class ServerManager
+        # What is late or takes long, and has what waits behind it asked elsewhere.
+        #
+        # @api private
+        module Elsewhere
+          private
+
+          # What is late, or has taken too long.
+          def look_after(connection, now)
+            return if connection.expire(now)
+            hold(connection) if !connection.held && Lateness.endless?(connection, @link.rate, now)
+            late = late_at(connection)
+            return if late.nil? || now < late
+            connection.paused? ? move_tail(connection) : late!(connection)
+          end
+
+          def late_at(connection) = Lateness.at(connection, @link.round_trip)
+
+          # Where one was answered and the next is not, it may never be: all that is unanswered is asked elsewhere; so are two that were to find
+          # out. Else, where none was, the first may just take long, and is waited for; the others are not to.
+          def late!(connection)
+            in_doubt = (connection.pipeline.midway? || connection.probing) && !connection.pipeline.begun?
+            what = (connection.probing ? :discarded : :stalled) if in_doubt
+            Lesson.draw_from_silence(@verdict, connection, what || :slow, @clock.call)
+            in_doubt ? ask_elsewhere(connection, what) : move_tail(connection)
+            connection.probing = false
+          end
+
+          def ask_elsewhere(connection, what)
+            left = connection.pipeline.give_up
+            @pool.delete(connection)
+            connection.close
+            left.first.suspected = what
+            left.first.solitary!
+            left.each { |exchange| enqueue(exchange) }
+          end
+
+          def move_tail(connection)
+            connection.give_up_tail.each { |exchange| enqueue(exchange) }
+          end
+        end
+        private_constant :Elsewhere
+      end
+    end
+  end
+end
