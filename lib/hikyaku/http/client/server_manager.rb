@@ -187,7 +187,7 @@ module Hikyaku
         # @api private
         def answered(connection, exchange, response, bytes)
           @link.answered(bytes) unless exchange.conditional? || bytes > Lateness::LARGE_BYTES || alone?(connection)
-          @service.answered(exchange, @link.round_trip) if connection.pipeline.batch_size == 1
+          @service.answered(exchange, @link.round_trip) if connection.pipeline.batch_size == 1 && @pool.under_way.zero?
           @verdict.limit.kept_open(connection.pipeline.answered) if response.keep_alive?
           Lesson.forgive(@verdict, exchange, response, @clock.call)
           connection.resume
