@@ -11,10 +11,10 @@ class CLIProxyTest < Minitest::Test
   MISTAKES = [
     [%w[--listen 8080], {}, "--listen: expected HOST:PORT, got \"8080\""],
     [%w[--listen 127.0.0.1:65536], {}, "--listen: expected HOST:PORT, got \"127.0.0.1:65536\""],
-    [%w[--listen 0.0.0.0:0], {}, "the proxy would listen on 0.0.0.0, where others can reach it: say who may use it, or listen on 127.0.0.1"],
+    [%w[--listen 0.0.0.0:0], {}, "the proxy would listen on 0.0.0.0, where others can reach it: say who may use it, or listen on 127.0.0.1; see hikyaku proxy --help"],
     [%w[--listen 127.0.0.1:0], {"HIKYAKU_PROXY_USERS" => "ada"}, "HIKYAKU_PROXY_USERS: expected NAME:PASSWORD, separated by commas"],
     [%w[--listen 127.0.0.1:0], {"HIKYAKU_PROXY_USERS" => "ada:"}, "a user of the proxy needs a name without a colon, and a password"],
-    [%w[--allow a:b], {}, "\"a:b\" cannot be allowed to the proxy: it is no range (127.0.0.0/8), address (127.0.0.1:3000) or name (app.test:3000)"]
+    [%w[--allow a:b], {}, "\"a:b\" cannot be allowed to the proxy: it is no range (127.0.0.0/8), address (127.0.0.1:3000) or name (app.test:3000); see hikyaku proxy --help"]
   ].freeze
   # Arguments, and what the proxy is made with.
   OPTIONS = {
@@ -30,6 +30,14 @@ class CLIProxyTest < Minitest::Test
       result = hikyaku("proxy", *arguments, env: env)
       assert_equal ["hikyaku: #{sentence}\n", ""], [result.err, result.out]
       code ? assert_equal(code, result.code) : refute_equal(0, result.code)
+    end
+  end
+
+  test "a name that has no address is refused in one line" do
+    Hikyaku::HTTP::Proxy.stub(:new, ->(**) { raise SocketError, "getaddrinfo: Name or service not known" }) do
+      result = hikyaku("proxy", "--listen", "name.invalid:80", env: {"HIKYAKU_PROXY_USERS" => "ada:secret"})
+      assert_equal "hikyaku: cannot listen on name.invalid, port 80: getaddrinfo: Name or service not known\n", result.err
+      assert_equal 1, result.code
     end
   end
 

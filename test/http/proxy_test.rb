@@ -151,16 +151,18 @@ class HTTPProxyTest < Minitest::Test
     end
   end
 
-  test "beyond so many connections one is closed, and taken again when another has ended" do
+  test "beyond so many connections one is told so, and taken again when another has ended" do
     with(:well_behaved, max_connections: 2) do |server, proxy|
       first, = Array.new(2) { connect(proxy).tap { |browser| assert_equal 200, ask(browser, "GET #{server.url("/a")} HTTP/1.1\r\nHost: a\r\n\r\n").first } }
       third = connect(proxy)
-      assert third.wait_readable(5)
-      assert_nil third.read(1)
+      third.write("GET #{server.url("/a")} HTTP/1.1\r\nHost: a\r\nX: #{"x" * 60_000}\r\n\r\n")
+      assert_match(/\AHTTP\/1\.1 503 .*^Connection: close\r\n.*too many connections/m, third.read)
       first.close
       served = false
       wait_until do
         served ||= get(proxy, server, "/a").first == 200
+        sleep 0.02
+        served
       rescue EOFError, SystemCallError
         false
       end

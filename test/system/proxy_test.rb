@@ -31,10 +31,16 @@ class ProxySystemTest < Minitest::Test
       <div style="background: url(style.gif)"></div><pre>#{"\n" * 2_000}</pre><img src="lazy.gif" loading="lazy"></body></html>
     PAGE
 
+    # @param kept [String] for how long what it serves may be kept
+    def initialize(kept: "no-store")
+      super()
+      @kept = kept
+    end
+
     def misbehave(connection, request)
       type, body = content(request)
       policy = (body == STRICT) ? "Content-Security-Policy: #{POLICY}\r\n" : ""
-      connection.write("HTTP/1.1 200 OK\r\nContent-Type: #{type}\r\n#{policy}Cache-Control: no-store\r\nContent-Length: #{body.bytesize}\r\n\r\n".b + body.b)
+      connection.write("HTTP/1.1 200 OK\r\nContent-Type: #{type}\r\n#{policy}Cache-Control: #{@kept}\r\nContent-Length: #{body.bytesize}\r\n\r\n".b + body.b)
     end
 
     private
@@ -84,7 +90,7 @@ class ProxySystemTest < Minitest::Test
   end
 
   test "what the browser does not ask for by itself is not fetched for it, and what it asks for has the same URL" do
-    Misbehaving.run(Site.new) do |server|
+    Misbehaving.run(Site.new(kept: "max-age=0")) do |server|
       page = @browser.page
       asked = [true, false].map do |ahead|
         assert_equal ahead, @proxy.account.ahead?
@@ -120,6 +126,24 @@ class ProxySystemTest < Minitest::Test
     Misbehaving.run(Site.new) do |server|
       page.visit(server.url("/"))
       assert_equal Site::COUNT, page.js("[...document.images].filter((image) => image.complete).length")
+    end
+  end
+
+  test "its page says what to do where nothing was loaded, and shows hostile URLs as text" do
+    page = @browser.page
+    page.visit("http://hikyaku.proxy/")
+    assert_includes page.text("body"), "Open one in this browser whose address begins with http://"
+    hostile = "/'\"><img src=x onerror=alert(1)></text></svg><script>alert(2)</script>.html"
+    Misbehaving.run(Site.new) do |server|
+      TCPSocket.open("127.0.0.1", @proxy.port) do |socket|
+        socket.write("GET http://127.0.0.1:#{server.port}#{hostile.delete(" ")} HTTP/1.1\r\nHost: a\r\nAccept: text/html\r\nConnection: close\r\n\r\n")
+        assert_includes socket.read, "200"
+      end
+      page.visit("http://hikyaku.proxy/")
+      assert_includes page.text("h3"), "<imgsrc=xonerror=alert(1)></text></svg><script>alert(2)</script>.html"
+      assert_equal [0, 1], page.js("['img, script, b', 'svg'].map((name) => document.querySelectorAll(name).length)")
+      assert_operator page.js("[...document.querySelectorAll('svg text')].filter((text) => text.getBoundingClientRect().right > innerWidth).length"), :==, 0
+      assert_empty page.complaints
     end
   end
 

@@ -15,7 +15,9 @@ module Hikyaku
       )
 
       LISTEN = /\A(?:\[([0-9a-fA-F:.]+)\]|([^:\[\]\s]*)):(\d{1,5})\z/
-      private_constant :LISTEN
+      # Seconds for what is running when it is told to stop.
+      GRACE = 10
+      private_constant :LISTEN, :GRACE
 
       private
 
@@ -28,6 +30,7 @@ module Hikyaku
         parser.on("--pass-on", *wrap("Pipeline nothing and fetch nothing ahead, to begin with: to compare")) { @pass_on = true }
         parser.on("--forget", *wrap("Neither use nor keep what is known of servers ($XDG_CACHE_HOME/hikyaku/origins.json, for a day)")) { @forget = true }
         parser.separator("\nThe browser:\n    chromium with 127.0.0.1:8080 as its --proxy-server; what the proxy does is then at http://hikyaku.proxy/")
+        parser.separator("\nTERM or INT:\n    nothing new is taken; answers and tunnels that are running have #{GRACE} s to end. A second one ends them at once.")
         parser.separator("\nUsers:\n    HIKYAKU_PROXY_USERS=NAME:PASSWORD[,NAME:PASSWORD…] in the environment, where nobody reads along")
       end
 
@@ -35,13 +38,18 @@ module Hikyaku
         require_relative "../http/proxy"
         proxy = HTTP::Proxy.new(host: @host, port: @port, allow: @allow, users: users, ahead: !@pass_on, all_fields: !!@all, via: !@no_via,
           report: ->(text) { stderr.puts("hikyaku: #{CLI.printable(text)}") }, **(@forget ? {memory: nil} : {}))
-        %w[INT TERM].each { |signal| trap(signal) { proxy.stop } }
+        %w[INT TERM].each { |signal| trap(signal) { proxy.stop(grace: GRACE) } }
         stdout.puts("Proxy on #{proxy.url}; what it does is at http://hikyaku.proxy/, asked for through it.")
         stdout.flush
-        proxy.run
+        proxy.run do |seconds|
+          stdout.puts("Stopping when what is running has ended, in #{seconds} s at most; once more stops it at once.")
+          stdout.flush
+        end
         0
-      rescue SystemCallError => error
+      rescue SystemCallError, SocketError => error
         raise Failed, "cannot listen on #{@host}, port #{@port}: #{error.message}"
+      rescue ConfigError => error
+        raise UsageError, "#{error.message}; see #{manual}"
       rescue ArgumentError => error
         raise if error.is_a?(Error)
         raise UsageError, error.message

@@ -5,10 +5,14 @@ require_relative "client"
 require_relative "proxy/account"
 require_relative "proxy/conversation"
 require_relative "proxy/destination"
+require_relative "proxy/ending"
 require_relative "proxy/fields"
 require_relative "proxy/guard"
 require_relative "proxy/pseudonym"
+require_relative "proxy/shortage"
 require_relative "proxy/strangers"
+require_relative "proxy/turned_away"
+require_relative "proxy/watch"
 
 module Hikyaku
   module HTTP
@@ -24,17 +28,17 @@ module Hikyaku
       LOOPBACK = /\A(?:127(?:\.\d{1,3}){3}|::1|localhost)\z/
       MOST_CONNECTIONS = 256
       MOST_STRANGERS = 32
-      # What is fetched ahead is kept whole; what is larger is not.
-      MOST_AHEAD_BYTES = 1_048_576
       # Of a server, seconds: before its answer, and in the middle of one.
       PATIENCE = 300
       LONGEST_PAUSE = 60
       # Until there may be descriptors again, seconds.
       RESPITE = 0.25
-      SHORT = [Errno::EMFILE, Errno::ENFILE, Errno::ENOBUFS, Errno::ENOMEM].freeze
+      # Seconds in which connections end on which nothing is running.
+      IN_A_MOMENT = 0.2
+      FULL = "there are too many connections: try again soon"
       PAGE_FIELDS = [["content-type", "text/html; charset=utf-8"], ["cache-control", "no-store"], ["content-security-policy", Report::POLICY],
         ["x-content-type-options", "nosniff"], ["referrer-policy", "no-referrer"]].freeze
-      private_constant :LOOPBACK, :MOST_CONNECTIONS, :MOST_STRANGERS, :MOST_AHEAD_BYTES, :PATIENCE, :LONGEST_PAUSE, :RESPITE, :SHORT, :PAGE_FIELDS
+      private_constant :LOOPBACK, :MOST_CONNECTIONS, :MOST_STRANGERS, :PATIENCE, :LONGEST_PAUSE, :RESPITE, :IN_A_MOMENT, :FULL, :PAGE_FIELDS
 
       # @return [Guard, nil]
       # @api private
@@ -89,32 +93,41 @@ module Hikyaku
         @strangers = Strangers.new(most: MOST_STRANGERS)
         @report = report
         @talking, @known = {}.compare_by_identity, {}.compare_by_identity
-        @stopping, @stopper = IO.pipe
+        @ending = Ending.new
+        @watch = Watch.new
+        @turned_away = TurnedAway.new
       end
 
-      # Serves until {#stop}.
+      # Serves until {#stop}, and until what is running then has ended, or was given time enough.
       #
+      # @yieldparam seconds [Numeric] for which it waits at most, where something is running
       # @return [void]
       def run
-        until @stopping.wait_readable(0)
+        until @ending.asked?
           socket = accept or next
           serve(socket)
         end
+        finish { yield @ending.grace if block_given? }
       ensure
-        [@server, @stopping, @stopper].each(&:close)
+        @server.close
+        [@ending, @watch, @turned_away].each(&:close)
         @lock.synchronize { @talking.values }.each(&:kill)
         @lock.synchronize { @accounts.values }.each(&:close)
         @memory.save
       end
 
-      # May be called in a signal's handler.
+      # Nothing new is taken: no connections, and no requests on those that stand. May be called in a signal's handler.
       #
+      # @param grace [Numeric] seconds in which answers and tunnels may end that are running; called once more, nothing is waited for
       # @return [void]
-      def stop
-        @stopper.write_nonblock(".", exception: false)
-      rescue IOError
-        nil # it has stopped
-      end
+      def stop(grace: 0) = @ending.ask(grace)
+
+      # @return [Ending]
+      # @api private
+      attr_reader :ending
+      # @return [Watch]
+      # @api private
+      attr_reader :watch
 
       # @return [String]
       def url = "http://#{authority}"
@@ -127,6 +140,12 @@ module Hikyaku
       def account(user = nil)
         @lock.synchronize { @accounts[user] ||= Account.new(user, memory: @memory, fields: @fields, ahead: @ahead, **options) }
       end
+
+      # Closes connections to servers on which nothing is under way.
+      #
+      # @return [void]
+      # @api private
+      def rest = @lock.synchronize { @accounts.values }.each(&:rest)
 
       # @return [#call] see {Client#initialize}
       # @api private
@@ -155,7 +174,7 @@ module Hikyaku
       def authority = "#{@host.include?(":") ? "[#{@host}]" : @host}:#{@port}"
 
       def options
-        {attended: true, max_redirects: 0, decode: false, user_agent: nil, proxy: nil, max_body_bytes: MOST_AHEAD_BYTES, destinations: destinations,
+        {attended: true, max_redirects: 0, decode: false, user_agent: nil, proxy: nil, destinations: destinations,
          timeouts: {first_byte: @patience, read: [@patience, LONGEST_PAUSE].min}}
       end
 
@@ -171,16 +190,30 @@ module Hikyaku
         [Reply.new(303, [["location", "/"]], request, length: 0), ""]
       end
 
+      # What was fetched ahead is for requests that are not taken any more.
+      def finish
+        @server.close
+        @lock.synchronize { @accounts.values }.each { |account| account.prefetcher.close }
+        return if @ending.wait(most: IN_A_MOMENT) { over? } || @ending.at_once?
+        yield
+        @ending.wait { over? }
+      end
+
+      def over? = @lock.synchronize { @talking.empty? }
+
       # When there are no descriptors left the connection goes on to wait, and would be looked at without end.
       def accept
-        IO.select([@server, @stopping])
+        IO.select([@server, @ending.io])
         socket = @server.accept_nonblock(exception: false)
         return if socket == :wait_readable
         return socket if place?
-        socket.close
+        @turned_away.add(socket, FULL)
         nil
-      rescue *SHORT
-        @stopping.wait_readable(RESPITE)
+      rescue *Shortage::KINDS
+        @turned_away.take(@server, Shortage::TEXT)
+        rest
+        @ending.io.wait_readable(RESPITE)
+        @turned_away.keep_place
         nil
       rescue SystemCallError # of a client that has gone
         nil

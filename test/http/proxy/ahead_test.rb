@@ -78,7 +78,7 @@ class HTTPProxyAheadTest < Minitest::Test
         get(proxy, server, "/page.html", "Accept: text/html")
         wait_until { server.log.size == 4 }
         socket = connect(proxy)
-        socket.write("GET #{server.url("/a.png")} HTTP/1.1\r\nHost: #{host(server)}\r\nAccept: image/png\r\nConnection: close\r\n\r\n")
+        socket.write("GET #{server.url("/a.png")} HTTP/1.1\r\nHost: #{host(server)}\r\nAccept: image/avif,image/*,*/*;q=0.8\r\nConnection: close\r\n\r\n")
         assert_equal 1, socket.read.scan("HTTP/1.1 200").size
         assert_equal 4, server.log.size
       end
@@ -107,7 +107,7 @@ class HTTPProxyAheadTest < Minitest::Test
           request = "GET #{server.url("/page.html")} HTTP/1.1\r\nHost: a\r\nAccept: text/html\r\n\r\n"
           ask(browser, request)
           assert_equal 30, prefetcher.size
-          ends ? browser.close : browser.write(request.sub("page", "other"))
+          ends ? browser.close : browser.write(request.sub("page", "other").sub("\r\n\r\n", "\r\nReferer: #{server.url("/page.html")}\r\n\r\n"))
           wait_until { prefetcher.size < 10 }
           60.times { held << true }
         end
@@ -139,6 +139,30 @@ class HTTPProxyAheadTest < Minitest::Test
         wait_until { proxy.account.prefetcher.size < 10 }
       end
       30.times { held << true }
+    end
+  end
+
+  test "of each resource is shown when it came, though the browser took it later, and what came from the cache" do
+    way = Misbehaving::AsTold.new do |request, _|
+      type, body = (request.path == "/page.html") ? %w[text/html <img\ src=/a.png>] : %w[image/png x]
+      "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Type: #{type}\r\nContent-Length: #{body.bytesize}\r\n\r\n#{body}"
+    end
+    Misbehaving.run(way) do |server|
+      run_proxy do |proxy|
+        2.times do |load|
+          get(proxy, server, "/page.html", "Accept: text/html")
+          page = proxy.account.visits.pages.first
+          wait_until { page.resources.last.ended_at }
+          sleep 0.05
+          get(proxy, server, "/a.png", "Accept: image/avif,*/*")
+          assert_equal [%i[pipeline ahead], %i[cache cache]].fetch(load), page.resources.map(&:way)
+          image = page.resources.last
+          assert_operator image.wanted_at, :>=, image.ended_at + 0.05
+          get(proxy, server, "/a.png", "Accept: image/avif,*/*", "Referer: #{server.url("/page.html")}")
+          assert_equal :cache, page.resources.last.way
+        end
+        assert_equal 2, server.log.size
+      end
     end
   end
 

@@ -46,6 +46,37 @@ class HTTPProxyClientsTest < Minitest::Test
     end
   end
 
+  test "a new set of credentials has the connections of others to that server closed, on which nothing is under way, and to no other" do
+    @clients = Clients.new(Hikyaku::HTTP::Client::Memory.new(nil), attended: true, proxy: nil)
+    with_origin(->(bytes) { "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n" if bytes.end_with?("\r\n\r\n") && !bytes.include?("/never") }) do |origin, _|
+      url = "http://#{host(origin)}/"
+      @clients.use("a") { |client| client.get(url, url.sub("127.0.0.1", "localhost")) }
+      busy = @clients.use("a") { |client| client.fetch("#{url}never") }
+      wait_until { origin.received.join.include?("/never") }
+      assert_equal 2, @clients.connections
+      @clients.use("b", Hikyaku::HTTP::Address.parse(url).origin) { |client| client.get(url) }
+      assert_equal 3, @clients.connections # one of them busy
+      @clients.use("c", Hikyaku::HTTP::Address.parse(url).origin) { |client| client.get(url) }
+      assert_equal 3, @clients.connections # that of b is gone
+      @clients.rest
+      assert_equal 1, @clients.connections
+      busy.cancel
+    end
+  end
+
+  test "of all clients there are so many connections, and so much is kept" do
+    with_origin(->(bytes) { "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 5000\r\n\r\n#{"x" * 5_000}" if bytes.end_with?("\r\n\r\n") }) do |origin, _|
+      clients = Clients.new(Hikyaku::HTTP::Client::Memory.new(nil), most: 9, most_connections: 2, most_bytes: 12_000, attended: true, proxy: nil)
+      %w[a b c d e].each do |credentials|
+        clients.use(credentials) { |client| client.get("http://#{host(origin)}/#{credentials}") }
+        assert_operator clients.connections, :<=, 3
+        assert_operator clients.bytes, :<=, 12_000 + 7_000
+      end
+      assert_operator clients.bytes, :>, 5_000
+      clients.close
+    end
+  end
+
   test "those in use may be more, and are fewer again" do
     use = lambda do |names|
       next assert_equal(4, @clients.size) if names.empty?

@@ -67,6 +67,22 @@ class HTTPProxyPassageTest < Minitest::Test
     assert_equal "a", @wire.request.authority
   end
 
+  test "who has gone wants no answer that is long in coming; who has but ended their half of the connection has one that is not" do
+    request = "POST http://a/ HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n"
+    begin_passage(request, grace: 0.05)
+    @browser.close
+    assert_raises(Proxy::Wire::Gone) { @thread.value }
+    anew
+    begin_passage(request, grace: 5)
+    @browser.close_write
+    sleep 0.05
+    @server.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n")
+    sleep 0.05
+    @server.write("ok")
+    @thread.value
+    assert @browser.read_nonblock(10_000).end_with?("ok")
+  end
+
   private
 
   def anew

@@ -110,6 +110,23 @@ class HTTPProxyPassingTest < Minitest::Test
     end
   end
 
+  test "what a server says before its answer goes to those who know such, and what comes after it is the answer" do
+    {"GET" => "\r\n", "POST" => "Content-Length: 0\r\n\r\n"}.each do |method, rest|
+      Misbehaving.run(Misbehaving::InterimFirst.new(statuses: [100, 103, 102])) do |server|
+        run_proxy do |proxy|
+          said = %w[1.1 1.0].map do |version|
+            browser = connect(proxy)
+            browser.write("#{method} #{server.url("/a")} HTTP/#{version}\r\nHost: a\r\nConnection: close\r\n#{rest}")
+            browser.read
+          end
+          assert_equal [%w[103 102 200], %w[200]], said.map { |text| text.scan(%r{^HTTP/1\.1 (\d+)}).flatten }, method
+          assert_match(%r{\AHTTP/1\.1 103 Early Hints\r\nLink: </style\.css>; rel=preload; as=style\r\nVia: .*\r\n\r\nHTTP/1\.1 102}, said.first)
+          assert(said.all? { |text| text.end_with?(Misbehaving.body_of("/a")) }) if method == "GET"
+        end
+      end
+    end
+  end
+
   private
 
   def kept_or(bytes, status, field)

@@ -12,8 +12,9 @@ class HTTPProxyPrefetcherTest < Minitest::Test
   Client = Hikyaku::HTTP::Client
   Address = Hikyaku::HTTP::Address
   SAID = [["cookie", "a=b"], ["authorization", "Basic x"]].freeze
+  PAGE = "http://127.0.0.1/"
   BYTES = 10_000 # of each answer
-  private_constant :Proxy, :Client, :Address, :SAID, :BYTES
+  private_constant :Proxy, :Client, :Address, :SAID, :PAGE, :BYTES
 
   def setup
     @client = Client.new(memory: nil, attended: true, proxy: nil, user_agent: nil, max_connections: 1)
@@ -67,26 +68,63 @@ class HTTPProxyPrefetcherTest < Minitest::Test
     end
   end
 
+  test "what is coming counts: when it is too much nothing more is read, and what the browser asks for first goes on to come" do
+    way = Misbehaving::AsTold.new { |_, connection| connection.write("HTTP/1.1 200 OK\r\nContent-Length: 300000\r\n\r\n#{"x" * 300_000}") && :written }
+    Misbehaving.run(way) do |server|
+      @prefetcher = Proxy::Prefetcher.new(Proxy::Fields.new(Client::Memory.new(nil), all: true), most_bytes: 700_000)
+      client = Client.new(memory: nil, attended: true, proxy: nil, max_connections: 6)
+      most, watching = 0, true
+      watch = Thread.new { (most = [most, @prefetcher.bytes].max) && Thread.pass while watching }
+      targets = Array.new(40) { |i| "/#{i}" }
+      fetch(server, targets, page: page, client: client)
+      wait_until { @prefetcher.size == 2 && @prefetcher.bytes == 600_000 }
+      watching = false
+      watch.join
+      assert_operator most, :<=, 700_000 + 6 * 65_536
+      targets.first(2).each { |target| assert_equal 300_000, take(server, target).fetch.read.bytesize }
+    ensure
+      client&.close
+    end
+  end
+
   test "what nobody comes for is dropped, though nobody comes for anything" do
     serving(lifetime: 0.15) do |origin|
       fetch(origin, %w[/a /b], page: page)
       wait_until { @prefetcher.bytes == 2 * BYTES }
       wait_until { @prefetcher.size.zero? }
-      fetch(origin, %w[/c], page: page)
+    end
+    serving(lifetime: 5) do |origin|
+      fetch(origin, %w[/c /d], page: page)
+      wait_until { @prefetcher.bytes == 2 * BYTES }
+      assert_nil @prefetcher.take(address(origin, "/c"), headers: SAID, credentials: "ada", now: now + 5.1)
+      refute_nil @prefetcher.take(address(origin, "/d"), headers: SAID, credentials: "ada", now: now)
+    end
+  end
+
+  test "what is still coming is not too old, however long it takes" do
+    held = Queue.new
+    serving(lifetime: 0.1, held: held) do |origin|
+      fetch(origin, %w[/a], page: page)
+      wait_until { come?(origin, "/a") }
+      sleep 0.3
       assert_equal 1, @prefetcher.size
-      assert_nil @prefetcher.take(address(origin, "/c"), headers: SAID, credentials: "ada", now: now + 0.2)
+      held << true
+      assert_equal BYTES, take(origin, "/a").fetch.read.bytesize
     end
   end
 
   test "when the browser leaves a page or turns to another, what was not sent yet never is, and what was is kept" do
-    [->(first, _) { @prefetcher.leave(first) }, ->(_, _) { @prefetcher.leave }, ->(_, origin) { @prefetcher.turn_page(address(origin, "/").origin, "ada") }].each do |leaves|
+    [->(first, _) { @prefetcher.leave(first) }, ->(_, _) { @prefetcher.leave }, ->(_, _) { @prefetcher.turn_page("ada", from: PAGE) },
+      ->(first, _) { (first.left = true) && @prefetcher.turn_page("bob", from: "#{PAGE}other", to: "#{PAGE}next") }].each do |leaves|
       held = Queue.new
       serving(held: held) do |origin|
         first = page
         fetch(origin, %w[/a /b /c], page: first)
         wait_until { asked(origin) == %w[/a] }
         @prefetcher.leave(page)
-        @prefetcher.turn_page(address(origin, "/").origin, "bob")
+        @prefetcher.turn_page("bob", to: PAGE)
+        @prefetcher.turn_page("ada", to: "#{PAGE}other", from: "#{PAGE}next")
+        @prefetcher.turn_page("ada")
         assert_equal 3, @prefetcher.size
         leaves.call(first, origin)
         assert_equal 1, @prefetcher.size
@@ -127,12 +165,12 @@ class HTTPProxyPrefetcherTest < Minitest::Test
     origin&.close
   end
 
-  def page = Proxy::Visits::Page.new("http://127.0.0.1/", ahead: true, now: now)
+  def page = Proxy::Visits::Page.new(PAGE, ahead: true, now: now)
 
-  def fetch(origin, targets, page:, others: [])
+  def fetch(origin, targets, page:, others: [], client: @client)
     urls = targets.map { |target| address(origin, target).url } + others
     inlines = urls.map { |url| Proxy::Scanner::Inline.new(kind: :image, url: url) }
-    @prefetcher.fetch(inlines, page: page, client: @client, origin: address(origin, "/").origin, headers: SAID, credentials: "ada", now: now)
+    @prefetcher.fetch(inlines, page: page, client: client, origin: address(origin, "/").origin, headers: SAID, credentials: "ada", now: now, url: PAGE)
   end
 
   def take(origin, target, said = SAID) = @prefetcher.take(address(origin, target), headers: said, credentials: "ada", now: now)

@@ -52,6 +52,14 @@ class HTTPProxyScannerTest < Minitest::Test
     "<picture><source srcset=a></picture><img src=b>" => %w[/dir/b]
   }.freeze
 
+  # HTML, and the frames that are found in it.
+  FRAMES = {
+    "<iframe src=a></iframe><iframe src=//other.example/b loading=lazy></iframe>" => %w[http://example.com/dir/a http://other.example/b],
+    "<base href=/b/><frameset><frame src=c><frame src=d#e></frameset>" => %w[http://example.com/b/c http://example.com/b/d],
+    "<iframe></iframe><iframe src=''></iframe><iframe src=about:blank></iframe><iframe srcdoc='<iframe src=a></iframe>'></iframe>" => [],
+    "<template><iframe src=a></iframe></template><!-- <iframe src=b> --><iframe><iframe src=c></iframe>" => []
+  }.freeze
+
   # What is no element: HTML, and the paths that are found round it.
   PASSED_OVER = {
     "<!-- <img src=a> --><img src=z>" => %w[/dir/z],
@@ -182,6 +190,18 @@ class HTTPProxyScannerTest < Minitest::Test
     "srcset='data:image/gif;base64,AAAA 1x, b 2x' src=c" => nil
   }.freeze
   private_constant :Scanner, :BASE, :FOUND, :PASSED_OVER, :REFERENCES, :CHOICES
+
+  test "frames are found, and are nothing to fetch" do
+    FRAMES.each do |html, urls|
+      scanner = Scanner.new(base: BASE)
+      assert_empty scanner << html
+      assert_equal urls, scanner.frames, html
+      assert_empty scanner.frames
+    end
+    scanner = Scanner.new(base: BASE, max_urls: 2)
+    scanner << "<iframe src=a></iframe>" * 5
+    assert_equal 2, scanner.frames.size
+  end
 
   test "what a browser asks for by itself is found" do
     FOUND.each { |html, paths| assert_equal paths, paths(html), html }

@@ -42,6 +42,11 @@ module Hikyaku
         # @return [Clients]
         def clients = @pools.fetch(@ahead)
 
+        # Closes connections to servers on which nothing is under way.
+        #
+        # @return [void]
+        def rest = @pools.each_value(&:rest)
+
         # @param headers [Array<Array(String, String)>]
         # @return [String] see {Clients.credentials}
         def credentials(headers) = Clients.credentials(@user, headers)

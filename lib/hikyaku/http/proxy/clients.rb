@@ -10,9 +10,14 @@ module Hikyaku
       # A client for each set of credentials, so that no two identities of a user ever share a connection, an answer on its way, or a cache.
       class Clients
         # The one that was used longest ago goes first, of those that nobody uses.
-        MOST = 64
+        MOST = 32
+        # Of all together.
+        MOST_CONNECTIONS = 128
+        MOST_BYTES = 67_108_864
+        # Each so many uses it is looked whether there are more.
+        EACH = 16
         IDENTIFYING = %w[authorization cookie].freeze
-        private_constant :MOST, :IDENTIFYING
+        private_constant :MOST, :MOST_CONNECTIONS, :MOST_BYTES, :EACH, :IDENTIFYING
 
         # A client, its cache, and how many use it now.
         Entry = Struct.new(:client, :cache, :uses)
@@ -21,11 +26,16 @@ module Hikyaku
         # @param memory [Client::Memory] what is known of servers is no secret between users
         # @param cached [Boolean] whether answers are kept
         # @param most [Integer] that are kept when nobody uses them
+        # @param most_connections [Integer] of all clients, as far as something is idle that can be closed
+        # @param most_bytes [Integer] of all caches
         # @param options [Hash] see {Client#initialize}
-        def initialize(memory, cached: true, most: MOST, **options)
+        def initialize(memory, cached: true, most: MOST, most_connections: MOST_CONNECTIONS, most_bytes: MOST_BYTES, **options)
           @memory = memory
           @cached = cached
           @most = most
+          @most_connections = most_connections
+          @most_bytes = most_bytes
+          @entered = 0
           @options = options
           @lock = Mutex.new
           @entries = {}
@@ -40,10 +50,11 @@ module Hikyaku
         end
 
         # @param credentials [String]
+        # @param origin [Origin, nil] who is to be asked: when it is the first time with these credentials, the others may be over there
         # @yieldparam client [Client] which is not closed meanwhile
         # @return what the block returns
-        def use(credentials)
-          entry = enter(credentials)
+        def use(credentials, origin = nil)
+          entry = enter(credentials, origin)
           begin
             yield entry.client
           ensure
@@ -61,6 +72,17 @@ module Hikyaku
           end
         end
 
+        # Closes all connections on which nothing is under way.
+        #
+        # @return [void]
+        def rest = entries.each { |entry| entry.client.rest }
+
+        # @return [Integer] of all clients
+        def connections = entries.sum { |entry| entry.client.connections }
+
+        # @return [Integer] of all caches
+        def bytes = entries.sum { |entry| entry.cache ? entry.cache.bytes : 0 }
+
         # @return [Array<String>] of each server that was asked, why it is pipelined, or why not
         def explanations = @lock.synchronize { @entries.values }.flat_map { |entry| entry.client.explanations }.uniq
 
@@ -74,15 +96,27 @@ module Hikyaku
 
         private
 
-        def enter(credentials)
-          entry, surplus = @lock.synchronize do
-            found = @entries.delete(credentials) || begun
+        def enter(credentials, origin)
+          entry, is_new, surplus = @lock.synchronize do
+            known = @entries.delete(credentials)
+            found = @entries[credentials] = known || begun
             found.uses += 1
-            @entries[credentials] = found
-            [found, shed]
+            [found, known.nil?, shed]
           end
           surplus.each { |old| old.client.close }
+          tidy(entry, origin, is_new)
           entry
+        end
+
+        def entries = @lock.synchronize { @entries.values }
+
+        # A cookie that changes makes another set of credentials, and the one before it is of no use any more.
+        def tidy(entry, origin, is_new)
+          return unless is_new || ((@entered += 1) % EACH).zero?
+          others = entries - [entry]
+          others.each { |other| other.client.rest(origin) } if is_new && origin
+          [*others, entry].each { |each| (connections > @most_connections) ? each.client.rest : break }
+          others.each { |other| (bytes > @most_bytes) ? other.client.together { other.cache.clear } : break }
         end
 
         def leave(entry)

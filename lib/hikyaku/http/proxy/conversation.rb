@@ -9,6 +9,7 @@ require_relative "getting"
 require_relative "passage"
 require_relative "reply"
 require_relative "report"
+require_relative "shortage"
 require_relative "tunnel"
 require_relative "wire"
 
@@ -33,7 +34,7 @@ module Hikyaku
         # @yieldparam account [Account] once it is known who asks
         # @yieldreturn [Boolean] whether there is a place
         def initialize(socket, proxy, introduction: INTRODUCTION, &known)
-          @wire = Wire.new(socket)
+          @wire = Wire.new(socket, ending: proxy.ending)
           @proxy = proxy
           @known = known
           @wire.hurry(introduction) if proxy.guard
@@ -59,19 +60,22 @@ module Hikyaku
         # @return [Boolean] whether another request may follow
         def answer(request)
           account = account_of(request) or return unknown(request)
-          return say(503, "there are too many connections", request) && false unless introduced?(account)
+          return say_last(503, "there are too many connections", request) unless introduced?(account)
           return connect(request) if request.method == "CONNECT"
           return own(request) if own?(request)
           upstream = Forwarding.request(request, via: @proxy.pseudonym)
           return traced(upstream) if upstream.is_a?(Forwarding::Answer)
           @proxy.destination.check_name(upstream.authority.host, upstream.authority.port)
           return get(request, upstream) if plain_get?(request, upstream)
-          return say(504, NOTHING_KEPT, request) && drained?(request) if only_if_cached?(request) && upstream.method.match?(/\A(?:GET|HEAD)\z/)
+          return say_and_go_on(504, NOTHING_KEPT, request) if only_if_cached?(request) && upstream.method.match?(/\A(?:GET|HEAD)\z/)
           pass(request, upstream)
         rescue Forwarding::Refused => error
-          say(error.status, error.message, request) && drained?(request)
+          say_and_go_on(error.status, error.message, request)
         rescue Destination::Refused => error
-          say(403, error.message, request) && drained?(request)
+          say_and_go_on(403, error.message, request)
+        rescue *Shortage::KINDS
+          @proxy.rest
+          say_last(503, Shortage::TEXT, request)
         end
 
         # No URL has bytes beyond ASCII; who sends them all the same has them passed on as they are. And behind a stream of events nothing else should wait.
@@ -99,7 +103,7 @@ module Hikyaku
 
         # RFC 9110, section 11.7.1.
         def unknown(request)
-          say(407, "say who you are", request, fields: [["Proxy-Authenticate", 'Basic realm="hikyaku proxy", charset="UTF-8"']]) && drained?(request)
+          say_and_go_on(407, "say who you are", request, fields: [["Proxy-Authenticate", 'Basic realm="hikyaku proxy", charset="UTF-8"']])
         end
 
         # A body that nobody read stands between its request and the next.
@@ -117,8 +121,7 @@ module Hikyaku
           end
           false
         rescue RequestFailed => error
-          say(status_of(error, request), error.message, request)
-          false
+          say_failed(error, request, last: true)
         end
 
         def own?(request)
@@ -152,17 +155,15 @@ module Hikyaku
         def pass(request, upstream, read: false)
           note = @account.visits.of(request["referer"])&.add(upstream.url, :other, :passed, now)
           server = Dial.to(upstream.authority.host, upstream.authority.port, @proxy.destinations)
-          passage = Passage.new(@wire, request, upstream, server, timeout: @proxy.patience, asked_all: read) do |response|
+          passage = Passage.new(@wire, request, upstream, server, timeout: @proxy.patience, asked_all: read, last: -> { @wire.ending? }) do |response|
             @account.changed(upstream.method, upstream.authority, upstream.target, response)
           end
           passage.run.tap { note&.finish(passage.status, passage.bytes, now) }
         rescue RequestFailed => error
-          say(status_of(error, request), error.message, request)
-          false # its body was not read
+          say_failed(error, request, last: !(read || drained?(request)))
         rescue Passage::Failed, Forwarding::Refused, Parser::Malformed => error
           raise Wire::Gone if passage&.begun? # in the middle of one answer no other can be given
-          say(error.status, error.message, request)
-          false
+          say_last(error.status, error.message, request)
         ensure
           server&.close
         end
@@ -174,7 +175,7 @@ module Hikyaku
         rescue InvalidURL => error
           say(400, error.message, request)
         rescue RequestFailed => error
-          say(status_of(error, request), error.message, request)
+          say_failed(error, request)
         rescue Forwarding::Refused => error
           say(error.status, error.message, request)
         end
@@ -188,9 +189,21 @@ module Hikyaku
           error.is_a?(TimedOut) ? 504 : 502
         end
 
+        def say_failed(error, request, last: false)
+          return say(status_of(error, request), error.message, request, last: last) unless Shortage.of?(error)
+          @proxy.rest
+          say(503, Shortage::TEXT, request, last: last)
+        end
+
+        # No other request follows, and the browser is told so: RFC 9112, section 9.6.
+        def say_last(status, text, request) = say(status, text, request, last: true)
+
+        # If there is no body between this request and the next.
+        def say_and_go_on(status, text, request, fields: []) = say(status, text, request, fields: fields, last: !drained?(request))
+
         # @return [Boolean] whether another request may follow
-        def say(status, text, request, fields: [])
-          reply, body = Reply.plain(status, text, request, fields: fields)
+        def say(status, text, request, fields: [], last: false)
+          reply, body = Reply.plain(status, text, request, fields: fields, last: last || @wire.ending?)
           send_whole(reply, (request&.method == "HEAD") ? "" : body)
         end
 

@@ -1,40 +1,83 @@
 # frozen_string_literal: true
 
+require_relative "../cache/directives"
+
 module Hikyaku
   module HTTP
     class Proxy
       # Which header fields of a browser's go on to an origin. In a slow uplink the 400 bytes that a browser says with every image take longer than the image.
       #
-      # What a server answers depends on the fields that its `Vary` names, and on no others (RFC 9110, section 12.5.5): so says the protocol. The first
-      # request for each kind of resource carries everything that the browser said. The others, at once and for a day:
+      # RFC 9110, section 5.1: a field that is not known is passed on. So everything goes on but what is named here: what browsers say of themselves and of
+      # where they are, in requests for the images, styles, scripts and fonts of a page. Only what they say by themselves is left out: a request with any
+      # field that is neither named here nor in {KEPT}, as scripts add them, or with another Accept than browsers say of that kind, carries everything.
       #
-      # - always: Authorization, Cookie, Range, conditions, Cache-Control, Pragma and Via;
-      # - what Vary named in any answer of that kind; after `Vary: *` everything;
-      # - Accept-Encoding for what can be compressed;
-      # - not: Accept, Accept-Language, User-Agent, Referer and whatever else the browser adds.
-      #
-      # A server that refuses such a request (a status from 400) gets everything again at once, and from then on; one whose answer depends on what was
-      # left out is asked again with that.
+      # On what an answer depends its `Vary` says (section 12.5.5). So the first request for each kind of resource carries everything that the browser said. The
+      # others, at once and for a day, carry what Vary named in any answer of that kind. Everything is said, from then on, where Vary is "*"; where a request was
+      # refused (from 400) or led elsewhere; and where Vary need not be said, as nobody else may be given the answer (no-store, private), or nobody again
+      # (neither is said for how long, nor is there a validator): so are scripts and styles that are made for who asks. Of images and fonts this is not asked,
+      # as those are hardly ever, and each would be asked for twice.
       class Fields
-        ALWAYS = %w[authorization cookie range if-none-match if-modified-since if-match if-unmodified-since if-range cache-control pragma via].freeze
-        # Images are compressed already.
-        COMPRESSIBLE = %i[document style script other].freeze
+        # Kinds of resources of which something is left out.
+        KINDS = %i[image style script font].freeze
+        # Who the browser is, where its user is, and what it does: the same in all requests of a page, but for Sec-Fetch-*.
+        LEFT_OUT = %w[user-agent accept-language referer upgrade-insecure-requests dnt sec-gpc sec-ch-ua sec-ch-ua-mobile sec-ch-ua-platform
+          sec-fetch-dest sec-fetch-mode sec-fetch-site sec-fetch-user sec-fetch-storage-access priority].freeze
+        # What always goes on, and does not keep others from being left out.
+        KEPT = %w[authorization cookie range if-none-match if-modified-since if-match if-unmodified-since if-range cache-control pragma via save-data].freeze
+        # As browsers say it of a kind of resource: what says this says nothing but the kind.
+        OWN_ACCEPT = {image: %r{\A(?:image/[\w.+-]+|video/\*);?[^"]*\*/\*}, style: %r{\Atext/css,\*/\*;q=0\.1\z}, script: %r{\A\*/\*\z}, font: %r{\A\*/\*\z}}.freeze
+        # These are compressed already.
+        COMPRESSED = %i[image font].freeze
         MOST_NAMES = 20
         MOST_ASKED = 10_000
-        private_constant :ALWAYS, :COMPRESSIBLE, :MOST_NAMES, :MOST_ASKED
+        LED_ELSEWHERE = [301, 302, 303, 307, 308].freeze
+        EVERYTHING = ["*"].freeze
+        KNOWN = [*LEFT_OUT, *KEPT, "accept", "accept-encoding"].freeze
+        private_constant :KINDS, :LEFT_OUT, :KEPT, :OWN_ACCEPT, :COMPRESSED, :MOST_NAMES, :MOST_ASKED, :LED_ELSEWHERE, :EVERYTHING, :KNOWN
 
-        # @param vary [String, nil] the value of a field Vary
-        # @return [Array<String>] what it names, in lower case
-        def self.named(vary) = vary.to_s.downcase.split(",").map(&:strip).reject(&:empty?)
+        class << self
+          # @param answer [Response, Client::Stream]
+          # @param kind [Symbol] see {Kind}
+          # @return [Array<String>] names of fields, in lower case, on which it depends, or may; "*": on anything
+          def needed(answer, kind)
+            names = answer["vary"].to_s.downcase.split(",").map(&:strip).reject(&:empty?)
+            (COMPRESSED.include?(kind) || reusable?(answer)) ? names : names | EVERYTHING
+          end
 
-        # @param vary [String, nil] the value of a field Vary
-        # @param said [Array<Array(String, String)>] by the browser
-        # @param sent [Array<Array(String, String)>]
-        # @return [Boolean] whether something was left out on which the answer depends
-        def self.missed?(vary, said, sent)
-          left_out = (said - sent).map(&:first)
-          names = named(vary)
-          names.include?("*") ? left_out.any? : (names & left_out).any?
+          # @param answer [Response, Client::Stream]
+          # @return [Boolean] whether it says of itself that it depends on more than header fields
+          def any?(answer) = answer["vary"].to_s.include?("*")
+
+          # @param status [Integer]
+          # @return [Boolean] whether it may be so because something was left out
+          def refusal?(status) = status >= 400 || LED_ELSEWHERE.include?(status)
+
+          # @param names [Array<String>] on which an answer depends, see {needed}
+          # @param said [Array<Array(String, String)>] by the browser
+          # @param sent [Array<Array(String, String)>]
+          # @return [Boolean] whether something was left out on which it depends
+          def missed?(names, said, sent)
+            left_out = (said - sent).map(&:first)
+            names.include?("*") ? left_out.any? : (names & left_out).any?
+          end
+
+          # @param kind [Symbol]
+          # @param values [Array<String>] of the field Accept
+          # @return [Boolean] whether a browser says that by itself of such a resource
+          def own_accept?(kind, values) = values.all? { |value| OWN_ACCEPT[kind]&.match?(value) }
+
+          # @param headers [Array<Array(String, String)>]
+          # @return [Array<String>] names of those that browsers do not say by themselves of what is in a page
+          def unknown(headers) = headers.map(&:first).uniq - KNOWN
+
+          private
+
+          # Of what nobody else may be given, or nobody twice, Vary has no meaning.
+          def reusable?(answer)
+            said = Cache::Directives.parse([answer["cache-control"]].compact)
+            return false if said.include?("no-store") || said.include?("private")
+            answer.status == 304 || said.include?("max-age") || said.include?("s-maxage") || %w[expires etag last-modified].any? { |name| answer[name] }
+          end
         end
 
         # @param memory [Client::Memory]
@@ -47,33 +90,42 @@ module Hikyaku
         end
 
         # @param origin [Origin]
-        # @param kind [Symbol] :document, :image, :style, :script, :font or :other
+        # @param kind [Symbol] see {Kind}
         # @param headers [Array<Array(String, String)>] end-to-end fields as the browser said them, names in lower case
         # @return [Array<Array(String, String)>] those that go on
         def for(origin, kind, headers)
-          return headers if @all || kind == :document
-          named = varied(origin, kind) || (first?(origin, kind) ? ["*"] : [])
-          return headers if named.include?("*")
-          headers.select { |name, _| ALWAYS.include?(name) || named.include?(name) || (name == "accept-encoding" && COMPRESSIBLE.include?(kind)) }
+          return headers if @all || !ordinary?(kind, headers)
+          needed = varied(origin, kind) || (first?(origin, kind) ? EVERYTHING : [])
+          return headers if needed.include?("*")
+          headers.select { |name, _| needed.include?(name) || !left_out?(name, kind) }
         end
 
-        # An answer came, of whatever status: what one depends on, the next may.
+        # An answer came, of whatever status: on what one depends, the next may.
         #
-        # @param vary [String, nil] the value of its field Vary
+        # @param names [Array<String>] see {needed}
         # @return [void]
-        def answered(origin, kind, vary)
+        def answered(origin, kind, names)
+          return unless KINDS.include?(kind)
           known = varied(origin, kind)
-          all = (known || []) | self.class.named(vary)
-          all = ["*"] if all.size > MOST_NAMES
+          all = (known || []) | names
+          all = EVERYTHING if all.size > MOST_NAMES
           write(origin, kind, all) unless all == known
         end
 
         # It refused a request that carried less.
         #
         # @return [void]
-        def refused(origin, kind) = write(origin, kind, ["*"])
+        def refused(origin, kind) = write(origin, kind, EVERYTHING)
 
         private
+
+        # Whether a browser says this of what is in a page, and no script added to it.
+        def ordinary?(kind, headers)
+          own = self.class
+          KINDS.include?(kind) && own.unknown(headers).empty? && own.own_accept?(kind, headers.filter_map { |name, value| value if name == "accept" })
+        end
+
+        def left_out?(name, kind) = LEFT_OUT.include?(name) || name == "accept" || (name == "accept-encoding" && COMPRESSED.include?(kind))
 
         # Of a server that nothing is known of, in this process.
         def first?(origin, kind) = @lock.synchronize { @asked.size < MOST_ASKED && !@asked.key?([origin, kind]) && (@asked[[origin, kind]] = true) }

@@ -1,12 +1,11 @@
 # frozen_string_literal: true
 
-require_relative "../content_coding"
 require_relative "clients"
 require_relative "fields"
 require_relative "forwarding"
 require_relative "kind"
+require_relative "reading"
 require_relative "reply"
-require_relative "scanner"
 
 module Hikyaku
   module HTTP
@@ -15,12 +14,8 @@ module Hikyaku
       # fetched ahead.
       class Getting
         EVENTS = %r{\A\s*text/event-stream\s*(?:;|\z)}i
-        HTML = %r{\A\s*(?:text/html|application/xhtml\+xml)\s*(?:;|\z)}i
-        CHARSET = /charset\s*=\s*"?([^\s";]+)/i
-        MOST_SCANNED = 4_194_304 # bytes of a page, decoded
-        # What a browser says of a page, and not of what is in it.
-        OF_A_PAGE = %w[accept upgrade-insecure-requests if-none-match if-modified-since range if-range].freeze
-        private_constant :EVENTS, :HTML, :CHARSET, :MOST_SCANNED, :OF_A_PAGE
+        MOST_IN_VAIN = 65_536 # bytes of an answer that the browser has already
+        private_constant :EVENTS, :MOST_IN_VAIN
 
         # @param proxy [Proxy]
         # @param wire [Wire]
@@ -37,42 +32,81 @@ module Hikyaku
           @headers = upstream.headers.filter_map { |name, value| [name.downcase, value] unless name == "Host" }
           @credentials = account.credentials(@headers)
           @kind = Kind.of(@address, @headers)
-          @begun = false
+          @begun = @framed = @left = false
         end
 
         # @return [Boolean, Symbol] whether another request may follow; :events when it wants a connection of its own, as its answer has no end
         # @raise [RequestFailed, Forwarding::Refused] before anything was answered
         # @raise [Wire::Gone]
         def run
-          @account.prefetcher.turn_page(@address.origin, @credentials) if @kind == :document
+          (@kind == :document) ? turn_page : page_named&.left = false
+          @account.prefetcher.heard(@kind, @headers)
           ahead = @account.prefetcher.take(@address, headers: @headers, credentials: @credentials, now: now) if @account.ahead?
-          @account.clients.use(@credentials) do |client|
+          @account.clients.use(@credentials, @address.origin) do |client|
             @client = client
-            given = ahead && give(ahead)
-            given.nil? ? ask : given
+            @proxy.watch.over(@wire, method(:leave)) do
+              given = ahead && give(ahead)
+              given.nil? ? ask : given
+            end
           end
         rescue Wire::Gone
-          @account.prefetcher.leave(@page) if @page
+          leave_page
           raise
         end
 
         private
 
+        # The browser has left.
+        def leave
+          @left = true
+          leave_page unless @kind == :document
+          [@client, @stream] if @stream
+        end
+
+        # Who breaks off what a page asks for may turn it, or may not want this one thing. It is known when another page is asked for, before or after.
+        def leave_page
+          return @framed || @account.prefetcher.leave(@page) if @page
+          page = page_named or return
+          page.left = true
+          @account.prefetcher.leave(page) unless page.equal?(@account.visits.newest)
+        end
+
+        # What a frame shows is a part of its page. Which page was turned, the Referer says, and what was broken off; another window turns none.
+        def turn_page
+          @page = @account.visits.framing(@address.url, @request["referer"]) || (page_named if Kind.framed?(@headers))
+          @framed = !@page.nil? || Kind.framed?(@headers)
+          @account.prefetcher.turn_page(@credentials, to: @address.url, from: @request["referer"]) unless @framed
+        end
+
         # @return [Boolean, nil] nil when it came to nothing
         def give(ahead)
           ahead.note.wanted(now)
-          outcome = ahead.fetch.outcome
-          return if outcome.error || outcome.status == 407 # as of an answer to the browser: see {#ask}
-          return refused_ahead if ahead.slim && outcome.status >= 400
-          learn(outcome)
-          return unless ahead.suits?(@headers, outcome)
-          ahead.note.finish(outcome.status, outcome.body.bytesize, now)
-          return send_whole(304, outcome, "") if unchanged?(outcome)
-          send_whole(outcome.status, outcome, outcome.body)
+          stream = @stream = ahead.fetch
+          return if stream.status == 407 # as of an answer to the browser: see {#ask}
+          return refused_ahead(ahead) if ahead.slim && Fields.refusal?(stream.status)
+          learn(stream, ahead.kind)
+          return unless ahead.suits?(@headers, stream)
+          return send_unchanged(stream) if unchanged?(stream)
+          stream.done? ? send_whole(stream.status, stream, stream.read) : pass(stream)
+        rescue RequestFailed
+          raise Wire::Gone if @left
+          nil # nothing of it was passed on: it is asked for anew
+        ensure
+          stream&.close
         end
 
-        def refused_ahead
-          @proxy.fields.refused(@address.origin, @kind)
+        # The rest of it comes for the cache, where it is not long.
+        def send_unchanged(stream)
+          again = send_whole(304, stream, "")
+          left = MOST_IN_VAIN
+          stream.each { |piece| break if (left -= piece.bytesize).negative? }
+          again
+        rescue RequestFailed
+          again
+        end
+
+        def refused_ahead(ahead)
+          @proxy.fields.refused(@address.origin, ahead.kind)
           nil
         end
 
@@ -93,7 +127,7 @@ module Hikyaku
 
         def reply(status, answer, length)
           via = @via ? [["Via", "#{answer.http_version} #{@via}"]] : []
-          Reply.new(status, answer.headers.reject { |field| field.first == "content-length" }, @request, length: length, own: via)
+          Reply.new(status, answer.headers.reject { |field| field.first == "content-length" }, @request, length: length, own: via, last: @wire.ending?)
         end
 
         # With fewer fields than the browser's it may come to nothing: then once more, with those that were missed.
@@ -109,45 +143,58 @@ module Hikyaku
         def ask_with(sent)
           note = (@kind == :document) ? page.add(@address.url, @kind, :pipeline, now) : page_of_referer&.add(@address.url, @kind, :pipeline, now)
           @client.open(@address, headers: sent, alone: false, priority: (@kind == :document) ? 0 : nil) do |stream|
+            @stream = stream
+            stream.each_interim { |response| say_before(response) }
             Forwarding.check_status(stream.status)
             more = yield stream if block_given?
             next more if more
             learn(stream)
             next :events if stream["content-type"].to_s.match?(EVENTS)
+            note&.cached if stream.cached?
             pass(stream, note)
           end
+        ensure
+          note.finish(nil, 0, now) if note && note.ended_at.nil?
+        end
+
+        # RFC 9110, section 15.2.
+        def say_before(response)
+          bytes = Forwarding.interim(response, @request, via: @via)
+          @wire.write(bytes) if bytes
         end
 
         # @return [Array<Array(String, String)>, nil] the fields that it has to be asked with; nil: it is an answer
         def wanting(stream, sent)
-          if stream.status >= 400
+          if Fields.refusal?(stream.status)
             @proxy.fields.refused(@address.origin, @kind)
             return @headers
           end
-          return unless Fields.missed?(stream["vary"], @headers, sent)
+          names = Fields.needed(stream, @kind)
+          return unless Fields.missed?(names, @headers, sent)
           learn(stream)
-          names = Fields.named(stream["vary"])
           names.include?("*") ? @headers : @headers.select { |field| sent.include?(field) || names.include?(field.first) }
         end
 
         def page = @page ||= @account.visits.begin(@address.url, ahead: @account.ahead?, now: now)
 
+        def page_named = @account.visits.named(@request["referer"])
+
         def page_of_referer = @account.visits.of(@request["referer"])
 
-        def learn(answer)
-          @proxy.fields.answered(@address.origin, @kind, answer["vary"])
+        def learn(answer, kind = @kind)
+          @proxy.fields.answered(@address.origin, kind, Fields.needed(answer, kind))
         end
 
         # Once the head is written nothing can be said but by breaking off.
-        def pass(stream, note)
+        def pass(stream, note = nil)
           reply = reply(stream.status, stream, stream["content-length"]&.to_i)
-          scan = scan_of(stream)
+          reading = reading_of(stream)
           @wire.write(reply.head)
           @begun = true
           bytes = 0
           stream.each do |piece|
             bytes += piece.bytesize
-            scan&.call(piece)
+            reading&.take(piece)
             @wire.write(reply.body(piece))
           end
           @wire.write(reply.finish)
@@ -158,41 +205,21 @@ module Hikyaku
           raise Wire::Gone
         end
 
-        # What a page contains is asked for as soon as it is seen.
+        # What a page contains is asked for as soon as it is seen. With a cookie the browser will say another thing than we know of.
         #
-        # @return [Proc, nil] takes bytes
-        def scan_of(stream)
-          return unless @account.ahead? && @kind == :document && stream.status == 200 && stream["content-type"].to_s.match?(HTML)
-          return if stream["set-cookie"] # then the browser will say another thing than we know of
-          scanner = Scanner.new(base: @address.url, charset: stream["content-type"][CHARSET, 1], policies: policies_of(stream))
-          decoder = decoder_of(stream)
-          seen = 0
-          ->(piece) do
-            next if scanner.done? || seen > MOST_SCANNED
-            text = decoder ? decoder << piece : piece
-            seen += text.bytesize
-            fetch(scanner << text)
-          rescue ContentCoding::Corrupt, ContentCoding::TooLarge
-            seen = MOST_SCANNED + 1
+        # @return [Reading, nil]
+        def reading_of(stream)
+          return unless @kind == :document && stream.status == 200
+          ahead = @account.ahead? && stream["set-cookie"].nil?
+          Reading.of(stream, @address.url) do |inlines, frames|
+            page.frame(frames)
+            fetch(inlines, stream["referrer-policy"]) if ahead && inlines.any? && !@wire.ending?
           end
-        rescue ContentCoding::Unsupported
-          nil
         end
 
-        # What an Integrity-Policy asks of scripts and style sheets is not read: none is sure to be loaded.
-        def policies_of(stream)
-          policies = stream.headers.filter_map { |name, value| value if name == "content-security-policy" }
-          stream["integrity-policy"] ? [*policies, "script-src 'none'; style-src 'none'"] : policies
-        end
-
-        def decoder_of(stream)
-          ContentCoding.decoder(stream["content-encoding"].to_s.split(","), max_bytes: MOST_SCANNED)
-        end
-
-        def fetch(inlines)
-          return if inlines.empty?
-          headers = @headers.reject { |field| OF_A_PAGE.include?(field.first) } + [["referer", @address.url]]
-          @account.prefetcher.fetch(inlines, page: page, client: @client, origin: @address.origin, headers: headers, credentials: @credentials, now: now)
+        def fetch(inlines, policy)
+          @account.prefetcher.fetch(inlines, page: page, client: @client, origin: @address.origin, headers: @headers, credentials: @credentials, now: now,
+            url: @address.url, policy: policy)
         end
 
         def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)

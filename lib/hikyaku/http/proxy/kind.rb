@@ -3,11 +3,14 @@
 module Hikyaku
   module HTTP
     class Proxy
-      # What a browser asks for, as far as it shows: its Accept, and where that says nothing the URL's extension. (Sec-Fetch-Dest is not sent to http: origins.)
+      # What a browser asks for, as far as it shows: Sec-Fetch-Dest, which Chromium says to https: origins and to this machine alone; else its Accept, and where
+      # that says nothing the URL's extension.
       module Kind
         SCRIPTS = %w[js mjs].freeze
         FONTS = %w[woff woff2 ttf otf].freeze
-        private_constant :SCRIPTS, :FONTS
+        FRAMES = %w[iframe frame embed object fencedframe].freeze
+        DESTINATIONS = {"document" => :document, "image" => :image, "style" => :style, "script" => :script, "font" => :font}.merge(FRAMES.to_h { |name| [name, :document] }).freeze
+        private_constant :SCRIPTS, :FONTS, :FRAMES, :DESTINATIONS
 
         module_function
 
@@ -15,6 +18,8 @@ module Hikyaku
         # @param headers [Array<Array(String, String)>] names in lower case
         # @return [Symbol] :document, :image, :style, :script, :font or :other
         def of(address, headers)
+          destination = headers.assoc("sec-fetch-dest")&.last
+          return DESTINATIONS.fetch(destination, :other) if destination
           case headers.assoc("accept")&.last
           when nil then :other
           when %r{\Atext/html} then :document
@@ -23,6 +28,10 @@ module Hikyaku
           else by_extension(address.extension)
           end
         end
+
+        # @param headers [Array<Array(String, String)>]
+        # @return [Boolean] whether it is said that a page is asked for to be shown in another
+        def framed?(headers) = FRAMES.include?(headers.assoc("sec-fetch-dest")&.last)
 
         def by_extension(extension)
           return :script if SCRIPTS.include?(extension)

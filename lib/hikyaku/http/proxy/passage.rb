@@ -14,7 +14,8 @@ module Hikyaku
         PIECE = 65_536
         EVENTS = %r{\btext/event-stream\b}i
         MOST_AHEAD = 262_144 # bytes that wait for the server
-        private_constant :PIECE, :EVENTS, :MOST_AHEAD
+        GRACE = 5.0 # seconds
+        private_constant :PIECE, :EVENTS, :MOST_AHEAD, :GRACE
 
         # The server did not answer as it should.
         class Failed < StandardError
@@ -42,21 +43,26 @@ module Hikyaku
         # @param upstream [Forwarding::Upstream]
         # @param server [Socket]
         # @param timeout [Numeric] seconds without a byte either way; a stream of events may be silent until the browser leaves
+        # @param grace [Numeric] seconds for the answer to begin when the browser has left, or has but ended its own half of the connection
         # @param asked_all [Boolean] whether the request's body was read: there is none
+        # @param last [#call] whether the browser is told that the connection ends
         # @yieldparam response [Parser::Response] the head of the answer, before the browser has it
-        def initialize(wire, request, upstream, server, timeout: 300, asked_all: false, &told)
+        def initialize(wire, request, upstream, server, timeout: 300, grace: GRACE, asked_all: false, last: -> { false }, &told)
           @wire = wire
           @request = request
           @upstream = upstream
           @server = server
           @timeout = timeout
+          @grace = grace
           @parser = Parser.new(:response)
           @parser.request_method = request.method
           @left = upstream.head(close: true)
           @told = told
+          @last = last
           @asked_all = asked_all
           @endless = request.values("accept").any? { |value| value.match?(EVENTS) }
           @heard = @unwanted = @begun = @over = false
+          @until = nil
           @bytes = 0
         end
 
@@ -102,16 +108,24 @@ module Hikyaku
         end
 
         def wait
-          leaving = @endless && @asked_all && !@heard
-          ready, = IO.select((takes? || leaving) ? [@server, @wire.socket] : [@server], @left.empty? ? nil : [@server], nil, @endless ? nil : @timeout)
+          leaving = @asked_all && !@heard && @until.nil? && (@endless || !@begun)
+          ready, = IO.select((takes? || leaving) ? [@server, @wire.socket] : [@server], @left.empty? ? nil : [@server], nil, patience)
+          raise Wire::Gone if ready.nil? && @until && !@begun
           raise Failed.new(504, "#{@upstream.authority} was silent for #{@timeout} s") unless ready
           look_for_browser if leaving && ready.include?(@wire.socket)
         end
 
-        # Who says the next thing already is there; who has gone wants no more events.
+        def patience
+          return [@until - now, 0].max if @until && !@begun
+          @endless ? nil : @timeout
+        end
+
+        # Who says the next thing already is there. Who has gone wants no more events, and of all else an answer that comes soon: they may have ended
+        # but their own half of the connection.
         def look_for_browser
-          raise Wire::Gone if @wire.ended?
-          @heard = true
+          return @heard = true unless @wire.ended?
+          raise Wire::Gone if @endless
+          @until = now + @grace
         rescue SystemCallError, IOError
           raise Wire::Gone
         end
@@ -152,10 +166,12 @@ module Hikyaku
           @status = response.status
           @endless ||= response.values("content-type").any? { |value| value.match?(EVENTS) }
           @told&.call(response)
-          @downstream = Forwarding.response(response, @request, via: @upstream.via, close: !@asked_all)
+          @downstream = Forwarding.response(response, @request, via: @upstream.via, close: !@asked_all || @last.call)
           @begun = true
           @wire.write(@downstream.head)
         end
+
+        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
         def lost = raise(Failed.new(502, "#{@upstream.authority} closed the connection before its answer was whole"))
       end

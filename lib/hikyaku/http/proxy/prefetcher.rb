@@ -2,8 +2,11 @@
 
 require_relative "../address"
 require_relative "fields"
+require_relative "kind"
 require_relative "prefetcher/ahead"
+require_relative "prefetcher/held"
 require_relative "prefetcher/kept"
+require_relative "prefetcher/saying"
 
 module Hikyaku
   module HTTP
@@ -12,7 +15,10 @@ module Hikyaku
       #
       # What is fetched is what the browser would ask for: with its header fields (see {Fields}), for itself alone. It is bounded in number and bytes,
       # given once, dropped when nobody asks for it in time, and not fetched at all where the browser would not use it: for another origin than the
-      # page's, after `Set-Cookie`, which changes what the browser says. What no server was asked for yet is let be when the browser leaves the page.
+      # page's, after `Set-Cookie`, which changes what the browser says. Who asks while it comes gets what came, and what goes on to come; what is long
+      # waits for that ({Held}).
+      #
+      # When the browser leaves the page, what no server was asked for yet is let be; so is what was, where its answers would hold up the next page.
       class Prefetcher
         MOST = 500
         MOST_BYTES = 16_777_216
@@ -26,6 +32,7 @@ module Hikyaku
         # @param lifetime [Numeric] seconds
         def initialize(fields, most: MOST, most_bytes: MOST_BYTES, lifetime: LIFETIME)
           @fields = fields
+          @accepts = {}
           @kept = Kept.new(most: most, most_bytes: most_bytes, lifetime: lifetime)
         end
 
@@ -33,27 +40,40 @@ module Hikyaku
         # @param page [Visits::Page]
         # @param client [Client]
         # @param origin [Origin] the page's
-        # @param headers [Array<Array(String, String)>] as the browser says them of a resource of a page, names in lower case
+        # @param headers [Array<Array(String, String)>] what the browser said of the page, names in lower case
+        # @param url [String, nil] the page's
+        # @param policy [String, nil] see {Saying}
         # @param credentials [String] whose it is: see {Clients}
         # @param now [Float] seconds of the monotonic clock
         # @return [void]
-        def fetch(inlines, page:, client:, origin:, headers:, credentials:, now:)
+        def fetch(inlines, page:, client:, origin:, headers:, credentials:, now:, url: nil, policy: nil)
+          saying = Saying.new(headers, url: url, policy: policy, accepts: @accepts)
           client.together do
             inlines.each do |inline|
               address = Address.parse(inline.url)
               next unless address.origin == origin
-              @kept.add([credentials, address.url]) { ahead(address, inline, page, client, headers, now) }
+              @kept.add([credentials, address.url]) { ahead(address, inline, page, client, saying, now) }
             rescue InvalidURL
               next
             end
           end
         end
 
+        # The browser asks for something: so it asks for others of the kind, in this version.
+        #
+        # @param kind [Symbol]
+        # @param headers [Array<Array(String, String)>]
+        # @return [void]
+        def heard(kind, headers)
+          accept = headers.assoc("accept")&.last
+          @accepts[kind] = accept if accept && @accepts[kind] != accept && Fields.own_accept?(kind, [accept])
+        end
+
         # What was fetched ahead for a request, if it suits it.
         #
         # @param address [Address]
         # @param headers [Array<Array(String, String)>]
-        # @return [Ahead, nil] which is the caller's now; whether it suits is known when it is there: {Ahead#suits?}
+        # @return [Ahead, nil] which is the caller's now; whether it suits is known when its head is there: {Ahead#suits?}
         def take(address, headers:, credentials:, now:)
           found = @kept.take([credentials, address.url], now) or return
           return found if found.identified?(headers)
@@ -61,18 +81,25 @@ module Hikyaku
           nil
         end
 
-        # The browser asks for another page of the origin.
+        # The browser asks for another page.
         #
-        # @param origin [Origin]
         # @param credentials [String]
+        # @param to [String, nil] the page's URL: where it is the same page once more, what was asked for will be wanted again
+        # @param from [String, nil] the URL of the page that leads there
         # @return [void]
-        def turn_page(origin, credentials) = @kept.withdraw { |(whose, _), entry| whose == credentials && entry.origin == origin }
+        def turn_page(credentials, to: nil, from: nil)
+          @kept.withdraw do |(whose, _), entry|
+            if to && entry.of?(to) then :waiting if whose == credentials
+            elsif entry.page.left? || (from && entry.of?(from)) then :all
+            end
+          end
+        end
 
         # The browser does not want the page any more; without one, it is gone.
         #
         # @param page [Visits::Page, nil]
         # @return [void]
-        def leave(page = nil) = @kept.withdraw { |_, entry| page.nil? || entry.page.equal?(page) }
+        def leave(page = nil) = @kept.withdraw { |_, entry| :all if page.nil? || entry.page.equal?(page) }
 
         # @param urls [Array<String>] what is there now is another thing
         # @return [void]
@@ -89,23 +116,14 @@ module Hikyaku
 
         private
 
-        def ahead(address, inline, page, client, headers, now)
-          asked = with_accept(headers, inline.kind)
-          sent = @fields.for(address.origin, inline.kind, asked)
-          fetch = client.fetch(address, headers: sent, priority: PRIORITIES.fetch(inline.kind, 3))
+        def ahead(address, inline, page, client, saying, now)
+          asked = saying.of(inline)
+          kind = Kind.of(address, asked)
+          sent = @fields.for(address.origin, kind, asked)
+          held = client.stream(Held, address, headers: sent, priority: PRIORITIES.fetch(inline.kind, 3))
           note = page.add(address.url, inline.kind, :ahead, now, wanted: false)
-          Ahead.new(fetch: fetch, origin: address.origin, said: asked, sent: sent, at: now, note: note)
+          Ahead.new(fetch: held, client: client, origin: address.origin, kind: kind, said: asked, sent: sent, note: note, page_url: saying.url)
         end
-
-        # As Chromium says it.
-        ACCEPT = {
-          image: "image/avif,image/webp,image/apng,image/svg+xml,image/*,*/*;q=0.8", style: "text/css,*/*;q=0.1"
-        }.freeze
-        # RFC 9110, section 7.6.3, asks for Via in what is forwarded. Nobody has sent this: it is the proxy's own request, and shorter so.
-        NOT_AHEAD = %w[accept via].freeze
-        private_constant :ACCEPT, :NOT_AHEAD
-
-        def with_accept(headers, kind) = headers.reject { |field| NOT_AHEAD.include?(field.first) } + [["accept", ACCEPT.fetch(kind, "*/*")]]
       end
     end
   end

@@ -17,11 +17,12 @@ module Hikyaku
           # @param text [String]
           # @param request [Parser::Request, nil]
           # @param fields [Array<Array(String, String)>] further ones
+          # @param last [Boolean] whether the connection to the browser ends in any case
           # @return [Array(Reply, String)] and its body
-          def plain(status, text, request, fields: [])
+          def plain(status, text, request, fields: [], last: false)
             body = "hikyaku proxy: #{text}\n".b
             headers = [["content-type", "text/plain; charset=utf-8"], ["cache-control", "no-store"]]
-            [new(status, headers, request, length: body.bytesize, own: fields), body]
+            [new(status, headers, request, length: body.bytesize, own: fields, last: last), body]
           end
         end
 
@@ -30,12 +31,13 @@ module Hikyaku
         # @param request [Parser::Request, nil] nil: none that could be read
         # @param length [Integer, nil] bytes of the body; nil: that is not known
         # @param own [Array<Array(String, String)>] fields between the proxy and the browser
-        def initialize(status, headers, request, length: nil, own: [])
+        # @param last [Boolean] whether the connection to the browser ends in any case
+        def initialize(status, headers, request, length: nil, own: [], last: false)
           @status = status
           bodiless = request&.method == "HEAD" || status == 204 || status == 304
           @framing = framing_for(bodiless, length, request)
           @content_length = length
-          @close = request.nil? || request.minor == 0 || !request.keep_alive?
+          @close = last || request.nil? || request.minor == 0 || !request.keep_alive?
           length_of_other = (bodiless && length && status != 204) ? [["Content-Length", length.to_s]] : []
           @headers = [*Forwarding::Fields.end_to_end(headers), *own, *framing_fields, *length_of_other].freeze
           freeze

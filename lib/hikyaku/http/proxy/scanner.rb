@@ -56,6 +56,11 @@ module Hikyaku
           @page.take
         end
 
+        # The documents of frames are a part of the page, which no request for one of them says.
+        #
+        # @return [Array<String>] URLs of frames that were found since this was asked last, as {Inline#url} is
+        def frames = @page.take_frames
+
         # @return [Boolean] whether nothing more will be found: there is no use in giving it more
         def done? = @page.done? || !@charset.ascii?
 

@@ -8,7 +8,8 @@ module Hikyaku
       class Visits
         MOST_PAGES = 20
         MOST_RESOURCES = 500
-        private_constant :MOST_PAGES, :MOST_RESOURCES
+        MOST_FRAMES = 100
+        private_constant :MOST_PAGES, :MOST_RESOURCES, :MOST_FRAMES
 
         # One resource of a page. Times are seconds since the page was asked for; `wanted_at` is when the browser asked, nil while it has not.
         Resource = Struct.new(:page, :url, :kind, :way, :began_at, :wanted_at, :ended_at, :status, :bytes, keyword_init: true) do
@@ -17,13 +18,24 @@ module Hikyaku
           # @return [void]
           def wanted(now) = self.wanted_at ||= page.since(now)
 
-          # It is whole.
+          # It is whole, or came to nothing.
           #
+          # @param status [Integer, nil] nil where it came to nothing
           # @return [void]
           def finish(status, bytes, now)
             self.status = status
             self.bytes = bytes
             self.ended_at = page.since(now)
+          end
+
+          # It came from the cache.
+          #
+          # @return [void]
+          def cached = self.way = :cache
+
+          # @return [Float, nil] when the browser could have it; nil: it does not want it, or cannot have it yet
+          def had_at
+            [wanted_at, ended_at].max if wanted_at && ended_at
           end
         end
 
@@ -38,6 +50,10 @@ module Hikyaku
           # @return [Array<Resource>]
           attr_reader :resources
 
+          # @return [Boolean] whether the browser broke off something of it, and has asked for nothing of it since
+          attr_accessor :left
+          alias_method :left?, :left
+
           # @param url [String]
           # @param ahead [Boolean]
           # @param now [Float] seconds of the monotonic clock
@@ -47,13 +63,26 @@ module Hikyaku
             @at = Time.now
             @began = now
             @resources = []
+            @frames = {}
+            @left = false
           end
+
+          # @param urls [Array<String>] of frames that are in it
+          # @return [void]
+          def frame(urls) = urls.first([MOST_FRAMES - @frames.size, 0].max).each { |url| @frames[url] = true }
+
+          # @param url [String]
+          # @return [Boolean] whether one of its frames shows that
+          def frame?(url) = @frames.key?(url)
 
           # @return [Float] seconds
           def since(now) = now - @began
 
-          # @return [Float] seconds from the page's request to its last byte
-          def seconds = @resources.filter_map(&:ended_at).max || 0.0
+          # @return [Float] seconds from the page's request to the last byte that the browser wanted
+          def seconds = @resources.filter_map(&:had_at).max || 0.0
+
+          # @return [Float] seconds to the last that is known of it
+          def all_seconds = @resources.flat_map { |resource| [resource.ended_at, resource.wanted_at, resource.began_at] }.compact.max || 0.0
 
           # @return [Resource]
           def add(url, kind, way, now, wanted: true)
@@ -89,6 +118,22 @@ module Hikyaku
           wanted = Visits.shown(referer.to_s)
           @lock.synchronize { @pages.reverse_each.find { |page| page.url == wanted } || @pages.last }
         end
+
+        # @param referer [String, nil]
+        # @return [Page, nil] the one that a request says it belongs to
+        def named(referer)
+          return unless referer
+          wanted = Visits.shown(referer)
+          @lock.synchronize { @pages.reverse_each.find { |page| page.url == wanted } }
+        end
+
+        # @return [Page, nil]
+        def newest = @lock.synchronize { @pages.last }
+
+        # @param url [String]
+        # @param referer [String, nil]
+        # @return [Page, nil] the one that has a frame which shows that
+        def framing(url, referer) = referer && of(referer)&.then { |page| page if page.frame?(url) }
 
         # @return [Array<Page>] newest first
         def pages = @lock.synchronize { @pages.reverse }

@@ -25,9 +25,12 @@ module Hikyaku
         # @param idle [Numeric] seconds between requests
         # @param read [Numeric] seconds without a byte within one
         # @param write [Numeric] seconds without the browser taking a byte
+        # @param ending [Ending, nil] after which no further request is taken
         # @param limits [Hash] see {Parser#initialize}
-        def initialize(socket, idle: 60, read: 30, write: 60, **limits)
+        def initialize(socket, idle: 60, read: 30, write: 60, ending: nil, **limits)
           @socket = socket
+          @ending = ending
+          @waited = [socket, ending&.io].compact.freeze
           @idle = idle
           @read = read
           @write = write
@@ -42,16 +45,20 @@ module Hikyaku
         # @return [void]
         def hurry(seconds) = @until = seconds && now + seconds
 
+        # @return [Boolean] whether no further request is taken
+        def ending? = !@ending.nil? && @ending.asked?
+
         # The next request.
         #
-        # @return [Parser::Request, nil] nil when none comes any more
+        # @return [Parser::Request, nil] nil when none comes any more, or is taken
         # @raise [Parser::Malformed, Gone]
         def request
-          loop do
+          until ending?
             part = @parser.next
             @within = !(part.nil? && @parser.idle?)
             return part if part
             bytes = read(@parser.idle? ? @idle : @read)
+            next if bytes == ""
             return if bytes.nil? && @parser.idle?
             @within = true
             bytes ? @parser << bytes : @parser.close
@@ -80,6 +87,15 @@ module Hikyaku
 
         # @return [Boolean] whether the browser has ended the connection; nothing is taken of what it has said further
         def ended? = @socket.recv_nonblock(1, Socket::MSG_PEEK, exception: false).then { |bytes| bytes.nil? || bytes == "" }
+
+        # @return [Boolean] the same, or it has broken off
+        def gone?
+          ended?
+        rescue SystemCallError
+          true
+        rescue IOError
+          false # it was closed here
+        end
 
         # @return [String] what came after a request that ends HTTP here
         def rest = @parser.rest
@@ -128,7 +144,7 @@ module Hikyaku
 
         def read(seconds)
           seconds = (@until - now).clamp(0, seconds) if @until
-          raise Gone unless @socket.wait_readable(seconds)
+          raise Gone unless IO.select(@waited, nil, nil, seconds)
           bytes = @socket.read_nonblock(PIECE, exception: false)
           (bytes == :wait_readable) ? "" : bytes
         rescue IOError, SystemCallError

@@ -6,22 +6,26 @@ module Hikyaku
   module HTTP
     class Proxy
       class Prefetcher
-        # What was fetched ahead: the fetch, for a page of which origin, what the browser was taken to say and what of it was sent, and the page's note of it.
-        Ahead = Struct.new(:fetch, :origin, :said, :sent, :at, :note, keyword_init: true) do
+        # What is fetched ahead: the stream ({Held}), by which client, for a page of which origin and kind, what the browser was taken to say and what of it was sent, and
+        # the page's note of it, the page's URL, and whether that was left.
+        Ahead = Struct.new(:fetch, :client, :origin, :kind, :said, :sent, :note, :page_url, :left, keyword_init: true) do
           # @return [Visits::Page]
           def page = note.page
 
           # @return [Boolean] whether not all was sent
           def slim = sent.size < said.size
 
-          # RFC 9110, section 12.5.5: whether another request would have been answered alike.
+          # RFC 9110, section 12.5.5: whether another request would have been answered alike. Whatever depends on anything has to say the same in all that
+          # is passed on; so has what has fields that browsers do not say by themselves.
           #
           # @param headers [Array<Array(String, String)>]
-          # @param response [Response]
+          # @param response [Response, Client::Stream]
           # @return [Boolean]
           def suits?(headers, response)
-            names = Fields.named(response["vary"])
-            !names.include?("*") && alike?(sent, headers, names)
+            return false unless accepted?(headers)
+            needed = Fields.needed(response, kind)
+            return alike?(sent, headers, needed | Fields.unknown(headers)) unless needed.include?("*")
+            !Fields.any?(response) && alike?(sent, headers, (sent + headers).map(&:first) - NEVER_SENT)
           end
 
           # @return [Boolean] whether it is for who says this
@@ -30,17 +34,31 @@ module Hikyaku
           # @return [Boolean] whether it is not there yet
           def pending? = !fetch.done?
 
-          # @return [Integer] that it takes, once it is there
-          def bytes = (pending? || fetch.outcome.error) ? 0 : fetch.outcome.body.bytesize
+          # @return [Boolean] whether it came to nothing
+          def failed? = fetch.done? && !fetch.outcome.error.nil?
+
+          # @param url [String]
+          # @return [Boolean] whether it is of this page, which is asked for once more
+          def of?(url) = page_url == url
 
           private
 
-          def alike?(one, other, names) = names.all? { |name| one.assoc(name)&.last == other.assoc(name)&.last }
+          # Pages ask with scripts for what is another thing then, and not every server says so.
+          def accepted?(headers)
+            accept = values(headers, "accept")
+            accept.empty? || accept == values(said, "accept") || Fields.own_accept?(kind, accept)
+          end
+
+          def alike?(one, other, names) = names.all? { |name| values(one, name) == values(other, name) }
+
+          def values(headers, name) = headers.filter_map { |each, value| value if each == name }
         end
 
         # Whose it is, and which part of it: what was fetched is only for a request that says the same of these.
         IDENTIFYING = %w[cookie authorization range].freeze
-        private_constant :IDENTIFYING
+        # Of what the browser may say, what the proxy does not when it asks by itself: see {Saying}; and conditions, which it answers, and Accept, if it is a browser's own.
+        NEVER_SENT = %w[via accept if-none-match if-modified-since].freeze
+        private_constant :IDENTIFYING, :NEVER_SENT
       end
     end
   end

@@ -6,17 +6,21 @@ module Hikyaku
   module HTTP
     class Proxy
       class Prefetcher
-        # What was fetched ahead and nobody came for yet: bounded in number, bytes and time. A thread looks after it while there is something.
+        # What is fetched ahead and nobody came for yet: bounded in number, bytes and time. A thread looks after it while there is something.
         #
-        # Whoever begins a fetch holds the client's lock, and then takes this one. So nothing is canceled while this one is held.
+        # Whoever begins a fetch, or gets a piece of it, holds the client's lock, and then takes this one. So nothing is canceled while this one is held.
         class Kept
-          # How often is looked at the bytes of what is on its way, seconds.
+          # Not more often is it looked for what is old, seconds.
           PAUSE = 0.05
-          private_constant :PAUSE
+          # A server may not answer at all: what was left is looked at again after so many seconds, as long as it comes.
+          AGAIN = 1.0
+          # Of one origin so many wait in the midst of their answers: each of them keeps a connection from others.
+          MOST_LONG = 2
+          private_constant :PAUSE, :AGAIN, :MOST_LONG
 
           # @param most [Integer]
           # @param most_bytes [Integer]
-          # @param lifetime [Numeric] seconds
+          # @param lifetime [Numeric] seconds for which something waits that is there, or was stopped
           def initialize(most:, most_bytes:, lifetime:)
             @most = most
             @most_bytes = most_bytes
@@ -24,7 +28,10 @@ module Hikyaku
             @lock = Mutex.new
             @changed = ConditionVariable.new
             @entries = {}
+            @counts = {}.compare_by_identity
+            @bytes = 0
             @keeper = nil
+            @news = false
           end
 
           # @param key [Array]
@@ -35,8 +42,25 @@ module Hikyaku
             entry = yield
             @lock.synchronize do
               @entries[key] = entry
+              @counts[entry.fetch] = 0
               @keeper = Thread.new { look_after } unless @keeper&.alive?
-              @changed.signal
+            end
+            entry.fetch.keep(self, entry.note)
+          end
+
+          # Bytes came.
+          #
+          # @param held [Held]
+          # @param count [Integer]
+          # @return [Boolean] whether there are too many for now
+          def grew(held, count)
+            @lock.synchronize do
+              before = @counts[held] or next false
+              @counts[held] = before + count
+              @bytes += count
+              over = @bytes > @most_bytes
+              changed if over || held.long?
+              over
             end
           end
 
@@ -44,20 +68,28 @@ module Hikyaku
           # @return [Ahead, nil] which is the caller's now
           def take(key, now)
             found = @lock.synchronize { @entries[key]&.tap { |entry| forget(key => entry) } } or return
-            return found unless old?(found, now)
+            return found.tap { found.fetch.take! } unless old?(found, now)
             found.fetch.cancel
             nil
           end
 
-          # Those that a server was not asked for yet go.
+          # Those that a server was not asked for yet go, and those that were stopped. Of the others those whose answers would hold up what is asked for next:
+          # see {Client#abandon}.
           #
           # @yieldparam key [Array]
           # @yieldparam entry [Ahead]
-          # @yieldreturn [Boolean] whether it is meant
+          # @yieldreturn [Symbol, nil] what is meant: :waiting is what was not asked for yet, :all the others as well
           # @return [void]
           def withdraw(&meant)
-            gone = chosen(&meant).select { |_, entry| entry.fetch.withdraw }
-            @lock.synchronize { forget(gone) }
+            found = @lock.synchronize { @entries.to_a }.group_by { |key, entry| meant.call(key, entry) }
+            waiting, all = found.values_at(:waiting, :all).map(&:to_a)
+            (waiting + all).each { |_, entry| entry.fetch.withdraw }
+            abandon(all.filter_map { |_, entry| entry if entry.pending? })
+            @lock.synchronize do
+              forget((waiting + all).select { |_, entry| entry.failed? })
+              all.each { |_, entry| entry.left = true }
+              changed
+            end
           end
 
           # @yieldparam key [Array]
@@ -65,8 +97,7 @@ module Hikyaku
           # @yieldreturn [Boolean] whether it goes
           # @return [void]
           def drop(&meant)
-            gone = chosen(&meant)
-            @lock.synchronize { forget(gone) }
+            gone = @lock.synchronize { @entries.select(&meant).tap { |found| forget(found) } }
             cancel(gone)
           end
 
@@ -74,61 +105,86 @@ module Hikyaku
           def size = @lock.synchronize { @entries.size }
 
           # @return [Integer]
-          def bytes = @lock.synchronize { sum }
+          def bytes = @lock.synchronize { @bytes }
 
           private
 
-          def chosen(&meant) = @lock.synchronize { @entries.select(&meant) }
-
           # Another may have come in its place meanwhile.
           def forget(gone)
-            gone.each { |key, entry| @entries.delete(key) if @entries[key].equal?(entry) }
-            @changed.signal if @entries.empty?
+            gone.each do |key, entry|
+              @entries.delete(key) if @entries[key].equal?(entry)
+              @bytes -= @counts.delete(entry.fetch).to_i
+            end
+            changed if @entries.empty?
+          end
+
+          def changed
+            @news = true
+            @changed.signal
           end
 
           def cancel(gone) = gone.each { |_, entry| entry.fetch.cancel }
 
+          def abandon(entries)
+            stopped, coming = entries.partition { |entry| entry.fetch.stopped? }
+            stopped.each { |entry| entry.fetch.cancel }
+            coming.group_by(&:client).each { |client, all| client.abandon(all.map(&:fetch)) }
+          end
+
           def look_after
             loop do
-              gone = @lock.synchronize do
-                surplus(now).tap { |found| forget(found) }
-              end
+              gone, stopped, left = @lock.synchronize { clear_out }
               cancel(gone)
+              stopped.each { |entry| entry.fetch.go_on }
+              abandon(left)
               @lock.synchronize do
                 return @keeper = nil if @entries.empty?
-                @changed.wait(@lock, pause)
+                @changed.wait(@lock, pause) unless @news
               end
             end
+          end
+
+          # @return [Array] what goes, what may go on, and what was left and comes still
+          def clear_out
+            gone = surplus(now)
+            forget(gone)
+            @news = false
+            stopped, others = @entries.values.partition { |entry| entry.fetch.stopped? }
+            [gone, stopped, others.select { |entry| entry.left && entry.pending? }]
           end
 
           def pause
-            return PAUSE if @entries.any? { |_, entry| entry.pending? }
-            [@entries.first.last.at + @lifetime - now, PAUSE].max
+            soonest = @entries.each_value.filter_map { |entry| entry.fetch.since }.min
+            most = (@entries.each_value.any? { |entry| entry.left && entry.pending? }) ? AGAIN : @lifetime
+            [soonest ? [soonest + @lifetime - now, most].min : most, PAUSE].max
           end
 
           def surplus(now)
-            old = @entries.select { |_, entry| old?(entry, now) }
-            bytes = sum - old.sum { |_, entry| entry.bytes }
-            return old if bytes <= @most_bytes
-            dispensable(@entries.to_a - old.to_a).each do |key, entry|
+            gone = @entries.select { |_, entry| old?(entry, now) || entry.failed? }.merge(too_long)
+            bytes = @bytes - gone.sum { |_, entry| @counts[entry.fetch] }
+            return gone if bytes <= @most_bytes
+            dispensable(@entries.reject { |key, _| gone.key?(key) }.to_a).each do |key, entry|
               break if bytes <= @most_bytes
-              bytes -= entry.bytes
-              old[key] = entry
+              bytes -= @counts[entry.fetch]
+              gone[key] = entry
             end
-            old
+            gone
           end
 
-          # What is of pages before the newest goes first. Of that nothing more is fetched then, and what the browser asks for last goes first.
+          # What the browser asks for last goes first.
+          def too_long
+            long = @entries.select { |_, entry| entry.fetch.long? && entry.pending? }
+            long.group_by { |_, entry| entry.origin }.flat_map { |_, all| all.drop(MOST_LONG) }.to_h
+          end
+
+          # What is of pages before the newest goes first. Of that goes first what the browser asks for last, most of which has not come yet.
           def dispensable(entries)
             newest = entries.last.last.page
             before, rest = entries.partition { |_, entry| !entry.page.equal?(newest) }
-            coming, come = rest.partition { |_, entry| entry.pending? }
-            before + coming + come.reverse
+            before + rest.reverse
           end
 
-          def sum = @entries.each_value.sum(&:bytes)
-
-          def old?(entry, now) = now - entry.at >= @lifetime
+          def old?(entry, now) = !entry.fetch.since.nil? && now - entry.fetch.since >= @lifetime
 
           def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
         end

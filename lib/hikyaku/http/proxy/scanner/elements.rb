@@ -2,6 +2,7 @@
 
 require_relative "links"
 require_relative "media"
+require_relative "referrer_policy"
 require_relative "srcset"
 require_relative "types"
 
@@ -54,8 +55,7 @@ module Hikyaku
           end
 
           def referrer_policy(attributes)
-            policy = attributes.word("referrerpolicy")
-            policy unless policy.empty?
+            ReferrerPolicy.named(attributes.word("referrerpolicy"))
           end
 
           # The sources before the image come first. Where a picture ends, the tree knows; this lets go of it after its image.

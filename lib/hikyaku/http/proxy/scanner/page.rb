@@ -19,7 +19,8 @@ module Hikyaku
           ELSEWHERE = /\A(?:data|javascript|about|blob|mailto|tel|file|filesystem):/i
           NO_BASE = %w[data javascript].freeze
           CHARSET = /charset[\t\n\f\r ]*=[\t\n\f\r ]*["']?([^\t\n\f\r "';]+)/i
-          private_constant :ELSEWHERE, :NO_BASE, :CHARSET
+          FRAMES = %w[iframe frame].freeze
+          private_constant :ELSEWHERE, :NO_BASE, :CHARSET, :FRAMES
 
           # @param url [Hub::Url] of the page
           # @param charset [Charset]
@@ -36,6 +37,7 @@ module Hikyaku
             @templates = 0
             @seen = {written(url) => true}
             @found = []
+            @frames = []
             @done = most < 1
           end
 
@@ -46,6 +48,13 @@ module Hikyaku
             found = @found
             @found = []
             found
+          end
+
+          # @return [Array<String>] URLs of frames found since it was asked last
+          def take_frames
+            frames = @frames
+            @frames = []
+            frames
           end
 
           # @param tag [Tag]
@@ -80,6 +89,7 @@ module Hikyaku
             case tag.name
             when "base" then base(tag, attributes)
             when "meta" then meta(tag, attributes)
+            when *FRAMES then catch(:unsure) { frame(tag, attributes) }
             else catch(:unsure) { element(tag, attributes) }
             end
           end
@@ -104,7 +114,7 @@ module Hikyaku
               return forbid(attributes) if kind == "content-security-policy"
               label = (kind == "content-type") ? attributes.text("content")[CHARSET, 1] : attributes["charset"]
               @charset.meta(label, tag.stop) if label
-              @policy = attributes.word("content") if attributes.word("name") == "referrer"
+              @policy = ReferrerPolicy.named(attributes.word("content"), meta: true) || @policy if attributes.word("name") == "referrer"
             end
           end
 
@@ -121,10 +131,20 @@ module Hikyaku
           def element(tag, attributes)
             wanted = @elements.start(tag.name, attributes)
             return unless wanted && tag.readable?
-            reference = wanted.delete(:reference)
+            url = url_of(wanted.delete(:reference))
+            found(url, wanted) if url
+          end
+
+          def frame(tag, attributes)
+            url = url_of(attributes.text("src")) if tag.readable? && @frames.size < @most
+            @frames << written(url) if url
+          end
+
+          # @return [Hub::Url, nil] one that a browser asks for with HTTP
+          def url_of(reference)
             return if reference.empty? || reference.match?(ELSEWHERE)
             url = resolve(reference, @base)
-            found(url, wanted) if url&.plain_http? && url.username.empty? && url.password.empty? && !url.hostname.empty?
+            url if url&.plain_http? && url.username.empty? && url.password.empty? && !url.hostname.empty?
           end
 
           # The query is encoded in the page's own charset, all else in UTF-8. A line end with a "<" is what a browser takes for

@@ -1,0 +1,63 @@
+# frozen_string_literal: true
+
+module Hikyaku
+  module HTTP
+    class Proxy
+      # The end of a proxy: somebody asks for it, perhaps a signal's handler, and it waits for what is running, for so long and no longer.
+      class Ending
+        # How often is looked whether all has ended, seconds.
+        PAUSE = 0.02
+        private_constant :PAUSE
+
+        # @return [IO] readable from when it is asked for
+        attr_reader :io
+
+        def initialize
+          @io, @writer = IO.pipe
+          @grace = nil
+          @at_once = false
+        end
+
+        # Who asks twice does not want to wait. Takes no lock.
+        #
+        # @param grace [Numeric] seconds
+        # @return [void]
+        def ask(grace)
+          @at_once = true if asked? || !grace.positive?
+          @grace ||= grace
+          @writer.write_nonblock(".", exception: false)
+        rescue IOError
+          nil # it is over
+        end
+
+        # @return [Boolean]
+        def asked? = !@grace.nil?
+
+        # @return [Boolean] whether nothing is waited for any more
+        def at_once? = @at_once
+
+        # @return [Numeric, nil] seconds for which it waits
+        attr_reader :grace
+
+        # @param most [Numeric] seconds for which it is waited now
+        # @yield asked again and again
+        # @yieldreturn [Boolean] whether nothing is running any more
+        # @return [Boolean] the same
+        def wait(most: @grace)
+          deadline = now + [most, @grace].min
+          until (over = yield) || @at_once || now >= deadline
+            sleep PAUSE
+          end
+          over
+        end
+
+        # @return [void]
+        def close = [@io, @writer].each(&:close)
+
+        private
+
+        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      end
+    end
+  end
+end

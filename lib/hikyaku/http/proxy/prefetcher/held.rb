@@ -1,0 +1,149 @@
+# frozen_string_literal: true
+
+require_relative "../../client"
+
+module Hikyaku
+  module HTTP
+    class Proxy
+      class Prefetcher
+        # An answer that nobody has come for yet: it is read up to a bound, and no further. Who comes for it, while it comes or after, takes what is kept of
+        # it, and what goes on to come as fast as they take it.
+        #
+        #     coming ──► stopped (it is long, or too much is kept) ──► taken
+        #        └────────────────────────────────────────────────────────┘
+        class Held < Client::Stream
+          # Of one; more is not read before somebody comes for it.
+          MOST_BYTES = 1_048_576
+          # One that is longer may take long: what was asked for behind it goes elsewhere.
+          LONG_BYTES = 262_144
+          # One that is shorter, and says so, is waited for: it is given in one piece.
+          SHORT_BYTES = 16_384
+          private_constant :MOST_BYTES, :LONG_BYTES, :SHORT_BYTES
+
+          # @api private
+          def initialize(...)
+            super
+            @received = 0
+            @kept = @note = @since = nil
+            @taken = @stopped = @aside = false
+          end
+
+          # @return [Float, nil] seconds of the monotonic clock, since when it only waits for somebody: it is there, or it was stopped
+          attr_reader :since
+
+          # From now on it is kept. Nothing comes meanwhile.
+          #
+          # @param kept [#grew]
+          # @param note [Visits::Resource] is told when it is there
+          # @return [void]
+          def keep(kept, note)
+            @kept = kept
+            @note = note
+            over = kept.grew(self, @received)
+            done? ? tell : (stop if over)
+          end
+
+          # Somebody has come for it.
+          #
+          # @return [self]
+          def take!
+            @driver.synchronize do
+              @taken = true
+              @flow&.resume if @stopped && !full?
+            end
+            self
+          end
+
+          # @return [Boolean] whether it waits for somebody to come, as there is more than is kept of one
+          def long? = full? && !done?
+
+          # @return [Boolean] whether it waits for somebody to come, or for others to go
+          def stopped? = @stopped && !done?
+
+          # There is a place again.
+          #
+          # @return [void]
+          def go_on
+            @driver.synchronize do
+              next if !@stopped || @taken || full? || done?
+              @stopped = false
+              @since = nil
+              @flow&.resume
+            end
+          end
+
+          # @api private
+          def satisfied? = done? || ((@waits_for == :head) ? !@head.nil? && !short? : super)
+
+          # @api private
+          def push(piece)
+            @received += piece.bytesize
+            super
+            return if @taken || piece.empty?
+            over = @kept&.grew(self, piece.bytesize)
+            stop if over || full?
+            step_aside if @received > LONG_BYTES && !@aside
+          end
+
+          # @api private
+          def complete(outcome)
+            return if done?
+            super
+            @since = @driver.now
+            keep_once(outcome)
+            tell
+          end
+
+          # @api private
+          def anew
+            return false if @taken
+            @kept&.grew(self, -@received)
+            @pieces.clear
+            @received = @bytes = 0
+            @head = nil
+            true
+          end
+
+          private
+
+          def head
+            @waits_for = :head
+            @driver.wait(self)
+            @head || @outcome.value
+          end
+
+          def short?
+            length = @head["content-length"]
+            !length.nil? && length.to_i <= SHORT_BYTES
+          end
+
+          def full? = @bytes > MOST_BYTES
+
+          # The same bytes stand in the outcome, for the cache.
+          def keep_once(outcome)
+            @pieces.replace([outcome.body]) if outcome.error.nil? && @pieces.any? && outcome.body.bytesize == @bytes
+          end
+
+          def stop
+            return if @stopped
+            @stopped = true
+            @since = @driver.now
+            @flow&.pause
+          end
+
+          def step_aside
+            @aside = true
+            @flow&.step_aside
+          end
+
+          def tell
+            return unless @note
+            failed = !@outcome.error.nil?
+            @note.finish(failed ? nil : @outcome.status, @received, @since)
+            @note.cached unless failed || !@outcome.cached?
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,72 @@
+# frozen_string_literal: true
+
+module Hikyaku
+  module HTTP
+    class Proxy
+      # Looks whether browsers are still there while their answers are awaited. One that has left wants nothing any more: what no server was asked for yet is
+      # not asked for, and the rest let go where it would hold up what is asked next, see {Client#abandon}.
+      #
+      # A client that has ended but its own half of the connection looks the same: it has its answer where a server was asked already, and begins to answer
+      # within some seconds, and where that holds up nobody. Browsers and curl end both halves.
+      class Watch
+        # How often is looked, seconds.
+        PAUSE = 0.1
+        # A server may not answer at all: what was left is looked at again after so many seconds, as long as it comes.
+        AGAIN = 1.0
+        private_constant :PAUSE, :AGAIN
+
+        def initialize
+          @lock = Mutex.new
+          @come = ConditionVariable.new
+          @watched = {}.compare_by_identity
+          @left = []
+          @again_at = 0.0
+          @thread = nil
+        end
+
+        # @param wire [Wire]
+        # @param leaves [#call] is called once, in another thread, when the browser has left before the block has ended; gives the client and the stream that
+        #   it waited for
+        # @return what the block returns
+        def over(wire, leaves)
+          @lock.synchronize do
+            @watched[wire] = leaves
+            @thread = Thread.new { look_after } unless @thread&.alive?
+            @come.signal if @watched.size == 1
+          end
+          yield
+        ensure
+          @lock.synchronize { @watched.delete(wire) }
+        end
+
+        # @return [void]
+        def close = @thread&.kill
+
+        private
+
+        def look_after
+          loop do
+            sleep PAUSE
+            gone = @lock.synchronize do
+              @come.wait(@lock) while @watched.empty? && @left.empty?
+              @watched.select { |wire, _| wire.gone? }.each_key { |wire| @watched.delete(wire) }
+            end
+            abandon(gone.each_value.filter_map(&:call)) if gone.any? || (@left.any? && now >= @again_at)
+          end
+        end
+
+        # What was left before, and still comes, counts as well.
+        def abandon(left)
+          @left = @left.reject { |_, stream| stream.done? } + left
+          @again_at = now + AGAIN
+          @left.group_by(&:first).each do |client, all|
+            streams = all.map(&:last).each(&:withdraw)
+            client.abandon(streams)
+          end
+        end
+
+        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      end
+    end
+  end
+end
