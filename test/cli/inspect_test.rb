@@ -2,7 +2,10 @@
 
 require_relative "cli_helper"
 require "json"
+require "minitest/mock"
 require "msgpack"
+require "hikyaku/cli/inspect"
+require "hikyaku/cli/inspect/lines"
 require "support/running_hub"
 require "support/scripted_server"
 require "tmpdir"
@@ -150,6 +153,36 @@ class CLIInspectTest < Minitest::Test
     assert_includes refused("inspect", "--max-bytes", "1000", "-", stdin: bomb, code: 1), "longer than 1000 bytes: --max-bytes"
     assert_includes refused("inspect", "--max-bytes", "10", "-", stdin: BYTES, code: 1), "--max-bytes"
     assert_includes refused("inspect", "-", stdin: Zlib.gzip(BYTES)[0..-12], code: 1), "-: the body ended in the middle"
+  end
+
+  test "of what becomes very much no more is there at once than a little of it becomes, and the limit is looked at on the way" do
+    bomb = Zlib.gzip("\x91".b * 40_000_000)
+    given, limits = [], []
+    make = Hikyaku::HTTP::ContentCoding.method(:decoder)
+    recording = lambda do |codings, max_bytes:|
+      limits << max_bytes
+      decoder = make.unbind.bind_call(Hikyaku::HTTP::ContentCoding, codings, max_bytes: max_bytes)
+      decoder.define_singleton_method(:<<) { |piece| super(piece).tap { |bytes| given << bytes.bytesize } }
+      decoder
+    end
+    Hikyaku::HTTP::ContentCoding.stub(:decoder, recording) do
+      refused("inspect", "--max-bytes", "10000000", "-", stdin: bomb, code: 1)
+      assert_equal [10_000_000], limits
+      assert_operator given.sum, :<=, 10_000_000
+      hikyaku("inspect", "--lines", "--type", "msgpack", "-", stdin: bomb)
+      assert_nil limits.last
+    end
+    assert_operator given.max, :<, 5_000_000
+  end
+
+  test "a value of a stream that has more items than are read is refused, and each has as many" do
+    limits = Hikyaku::Codec::Reading::Printer::Limits.new(entries: 2, text: 10, depth: 8, bytes: 1_000, items: 12)
+    shown = []
+    stream = Hikyaku::CLI::Inspect.const_get(:Lines).new(limits: limits, max_bytes: 1_000, type: :msgpack)
+    stream.each_of(MessagePack.pack([1] * 10) * 3) { |line| shown << line }
+    assert_equal ["[1, 1, … 8 more]"] * 3, shown
+    error = assert_raises(Hikyaku::CLI::Failed) { stream.each_of(MessagePack.pack([1] * 11)) { flunk "it has too many" } }
+    assert_equal "a value has more than 12 items: --all reads on", error.message
   end
 
   test "of what is long the beginning is shown, and with --all everything" do

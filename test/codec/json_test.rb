@@ -93,6 +93,20 @@ class CodecJSONTest < Minitest::Test
     assert_equal Encoding::BINARY, bytes.encoding
   end
 
+  test "a zero below zero stays one, whatever writes it" do
+    zeros = {"a" => [0.0, -0.0, 10.0, 0.05], "-0.0" => {"b" => -0.0}, "c" => "0.0"}
+    Codec.use(:oj)
+    by_oj = JSON_FORMAT.dump(zeros)
+    assert_equal "[0.0,10.0,100.05]", JSON_FORMAT.dump([0.0, 10.0, 100.05])
+    Codec.use(:json)
+    [by_oj, JSON_FORMAT.dump(zeros)].each do |written|
+      assert_equal '{"a":[0.0,-0.0,10.0,0.05],"-0.0":{"b":-0.0},"c":"0.0"}', written
+      assert_equal [Float::INFINITY, -Float::INFINITY, -Float::INFINITY], JSON_FORMAT.load(written).then { |read| [read["a"][0], read["a"][1], read["-0.0"]["b"]] }.map { |zero| 1 / zero }
+    end
+  ensure
+    Codec.use(:json)
+  end
+
   test "oj writes only where it is asked to, and nobody else's settings are changed" do
     assert_equal :json, Codec::JSON.engine
     require "oj"

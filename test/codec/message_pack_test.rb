@@ -106,6 +106,7 @@ class CodecMessagePackTest < Minitest::Test
       "abc" => {max_bytes: 3}
     }.each { |object, limits| assert_raises(Codec::TooLarge) { PACKED.load(MessagePack.pack(object), **limits) } }
     assert_equal [1, [2], {"a" => 3}], PACKED.load(MessagePack.pack([1, [2], {"a" => 3}]), max_items: 5, max_depth: 2, max_bytes: 8)
+    assert_equal [1, [2]], PACKED.load(MessagePack.pack([1, [2]]), max_items: 2**70), "as many as one likes"
     nested = ("\x91" * 100 + "\xc0").b
     assert_equal 100, PACKED.load(nested).inspect.count("[")
     [101, 127, 128, 129, 100_000].each { |levels| assert_raises(Codec::TooLarge) { PACKED.load(("\x91" * levels + "\xc0").b) } }

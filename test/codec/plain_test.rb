@@ -3,7 +3,9 @@
 require "test_helper"
 require "minitest/mock"
 require "hikyaku/codec"
+require "delegate"
 require "set"
+require "tempfile"
 
 # What becomes of objects that are neither text nor numbers, arrays or hashes: the same in both formats.
 class CodecPlainTest < Minitest::Test
@@ -126,6 +128,36 @@ class CodecPlainTest < Minitest::Test
     end
   end
 
+  class Asked
+    def as_json(options) = {"given" => options.delete(:given), "inner" => Optional.new}
+  end
+
+  class Optional
+    def as_json(options = :nothing) = options
+  end
+
+  class Oracle
+    def method_missing(name, *) = name.end_with?("?") || super
+
+    def respond_to_missing?(name, _) = name.end_with?("?")
+
+    def as_json(*) = "an answer"
+  end
+
+  test "each as_json is given a copy of the options that stand beside an object, and what it returns is none of it" do
+    given = Codec::Plain::Given.new([Asked.new, {a: [Asked.new]}, Optional.new], {given: 1})
+    expected = {"given" => 1, "inner" => "nothing"}
+    each_way { |format| assert_equal [expected, {"a" => [expected]}, {"given" => 1}], Codec[format].load(Codec[format].dump(given)) }
+    assert_equal({given: 1}, given.options)
+    each_way { |format| assert_equal ["nothing"], Codec[format].load(Codec[format].dump([Optional.new])) }
+    error = assert_raises(Codec::Unrepresentable) { Codec[:msgpack].dump(Codec::Plain::Given.new({a: proc {}}, {})) }
+    assert_match(/at \$\.a: /, error.message)
+  end
+
+  test "what answers to any question is no moment" do
+    each_way { |format| assert_equal ["an answer"], Codec[format].load(Codec[format].dump([Oracle.new])) }
+  end
+
   test "the object itself is not changed" do
     object = {:a => ["x".b, 1r], "b" => Label.new("c")}
     before = Marshal.dump(object)
@@ -145,11 +177,41 @@ class CodecPlainTest < Minitest::Test
   test "Ruby refuses what the extension in C does not find plain, and finds it where that is not there" do
     skip "the extension in C is not compiled" unless Codec::Plain.native_there?
     odd = [*(BECOME.keys - [ALREADY]), *REFUSED.keys, nest_array(101), ["\xff".b], [2**64], [-2**63 - 1], ["\xff".b.to_sym], {"a" => 1, :a => 2},
-      [Names.new], [Secretive["a", 1]], [Class.new(String).new("a")]]
+      [{}.compare_by_identity.tap { |hash| 2.times { hash[+"name"] = 1 } }], [{}.compare_by_identity.tap { |hash| 2.times { hash[(+"name").freeze] = 1 } }], [Names.new], [Secretive["a", 1]], [Class.new(String).new("a")]]
     odd.each { |object| refute Codec::Plain.native?(object, 100, true), object.class.name }
     plain = [nil, 2**64 - 1, -2**63, 2**63, -2**62, 1.5, "ü", :ü, [], {}, {a: 1, b: {"c" => 1, "d" => {e: 2}}},
       Time.at(0), nest_array(100), nest_hash(100), [[]] * 200, [{}] * 200]
     plain.each { |object| assert Codec::Plain.native?(object, 100, true), object.inspect[0, 60] }
+  end
+
+  test "of a file or a socket the name is sent, as with Active Support, and never what can be read from it" do
+    Tempfile.create do |open|
+      open.write("a secret\n" * 3)
+      open.rewind
+      [open, $stdin, ARGF, Tempfile.new, Class.new(SimpleDelegator).new(open)].each do |readable|
+        each_way { |format| assert_equal [readable.to_s], Codec[format].load(Codec[format].dump([readable])) }
+      end
+      assert_equal [0, 27], [open.pos, open.size]
+    end
+  end
+
+  test "a hash that has a key twice, since it compares objects and not text, is refused, and one that has not is written" do
+    twice = {}.compare_by_identity
+    ["name", (+"name").freeze, +"id"].each_with_index { |key, index| twice[key] = index }
+    once = {}.compare_by_identity
+    [+"name", (+"id").freeze].each_with_index { |key, index| once[key] = index }
+    asked = 0
+    each_way do |format|
+      # What json writes in one go it looks at itself, and does not see it.
+      if format == :msgpack || Codec.const_get(:JSON).engine == :oj || Codec::JSON::Engine.send(:coder).nil?
+        error = assert_raises(Codec::Unrepresentable) { Codec[format].dump({a: [twice]}) }
+        assert_match(/\$\.a\[0\]\.name: .*the key for the second time.*compare_by_identity/, error.message)
+        asked += 1
+      end
+      assert_equal({"a" => [{"name" => 0, "id" => 1}]}, Codec[format].load(Codec[format].dump({a: [once]})))
+    end
+    assert_operator asked, :>=, 4
+    assert_equal [3, 2], [twice.size, once.size], "they are left as they are"
   end
 
   private

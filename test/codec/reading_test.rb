@@ -14,6 +14,13 @@ class ReadingTest < Minitest::Test
 
   def text(bytes, **options) = show(bytes, **options).text
 
+  # @return [Integer] how many were read
+  def tokens(&block)
+    count = 0
+    TracePoint.new(:call) { |point| count += 1 if point.method_id == :next && point.defined_class == Reading::MessagePack }.enable(&block)
+    count
+  end
+
   def packed(object, **options) = text(MessagePack.pack(object), **options)
 
   test "MessagePack is shown as the JSON that it is, where it is that" do
@@ -40,6 +47,23 @@ class ReadingTest < Minitest::Test
       "\xca\x7f\x80\x00\x00" => "Infinity", "\xcb\xff\xf0\x00\x00\x00\x00\x00\x00" => "-Infinity", "\xcb\x7f\xf8\x00\x00\x00\x00\x00\x00" => "NaN",
       "\xcb\x7f\xf8\x00\x00\x00\x00\x00\x01" => "NaN(0x7ff8000000000001)", "\x81\x05\xc0" => "{5: null}", "\x81\x91\x01\x80" => "{[1]: {}}", "\x81\xc0\x90" => "{null: []}"
     }.each { |bytes, shown| assert_equal shown, text(bytes), bytes.inspect }
+  end
+
+  test "no more items are read than is said, shown or not, and then that is said" do
+    limits = Limits.new(entries: 2, text: 10, depth: 8, bytes: 1_000, items: 10)
+    [MessagePack.pack([1] * 1_000), MessagePack.pack([1] * 1_000) + "\xc1".b, "\xdd\xff\xff\xff\xff#{"\x01" * 500}".b].each do |bytes|
+      [false, true].each do |listing|
+        shown = nil
+        assert_operator tokens { shown = show(bytes, limits: limits, listing: listing) }, :<=, 24
+        assert_nil shown.broken
+        assert_match(/1.*1 … what follows is not read: there are more than 10 items\z/m, shown.text)
+      end
+    end
+    assert_equal "[1, 1, … 7 more]", packed([1] * 9, limits: Limits.new(entries: 2, text: 10, depth: 8, bytes: 1_000, items: 11))
+    assert_equal 6, show("\x01" * 5, limits: limits).values + 1
+    assert_match(/\A(1\n){9}1 … what follows/, show("\x01" * 500, limits: limits).text)
+    assert_includes Reading.show("[#{"1," * 50}1]", type: :json, limits: limits).text, "more than 10 items"
+    refute_includes Reading.show("[#{"1," * 50}1]", type: :json, limits: Reading::Printer::EVERYTHING).text, "items"
   end
 
   test "a key that stands in its map again is pointed out, and in another map it is not" do

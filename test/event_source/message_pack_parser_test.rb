@@ -68,9 +68,13 @@ class EventSourceMessagePackParserTest < Minitest::Test
     assert_equal all.each_index.map(&:to_s), parse(*stream.scan(/.{1,7}/mn)).first.map(&:last)
   end
 
-  test "what is not UTF-8 is replaced, as in an event stream" do
-    events, = parse("\x93\xA11\xC0\xA3a\xFFb".b)
-    assert_equal [["message", "a\uFFFDb", "1"]], events
+  test "what is not UTF-8 is refused, whichever part it is" do
+    {"data" => "\x93\xA11\xC0\xA3a\xFFb", "id" => "\x93\xA1\xFF\xC0\xA1a", "type" => "\x93\xC0\xA1\xFF\xA1a"}.each do |part, bytes|
+      error = assert_raises(E::Malformed) { parse(bytes.b) }
+      assert_equal "the #{part} of an event is no UTF-8", error.message
+    end
+    events, = parse("\x93\xA11\xC0\xA3a\xC3\xA9".b)
+    assert_equal [%w[message aé 1]], events
     assert_equal [Encoding::UTF_8, true], [events[0][1].encoding, events[0][1].frozen?]
   end
 

@@ -124,7 +124,8 @@ class CodecCompressionTest < Integration::Test
 
   test "curl reads every coding, and HEAD says what GET would, but for a length that is not known" do
     curl, = skip_unless_available("curl")
-    port = serve { |env| [200, JSON.merge("etag" => '"42"'), (env["REQUEST_METHOD"] == "HEAD") ? [] : [TEXT]] }
+    known = {**JSON, "etag" => '"42"', "content-length" => TEXT.bytesize.to_s}
+    port = serve { |env| [200, known.dup, (env["REQUEST_METHOD"] == "HEAD") ? [] : [TEXT]] }
     output, status = ClientProcess.run(curl, "-sS", "--compressed", "http://127.0.0.1:#{port}/")
     assert_equal [true, TEXT], [status.success?, output.dup.force_encoding(Encoding::UTF_8)]
     %w[gzip br zstd].each do |name|

@@ -54,8 +54,24 @@ describe("values", () => {
     assert.throws(() => pack(2n ** 64n), /64 bits/);
     assert.throws(() => pack(-(2n ** 63n) - 1n), RangeError);
     assert.throws(() => pack([() => {}]), TypeError);
+    for (const text of ["\ud800", "a\udc00b", "\udc00\ud800"]) {
+      assert.throws(() => pack(text), TypeError);
+      assert.throws(() => pack({[text]: 1}), /half a surrogate pair/);
+    }
+    assert.equal(unpack(pack("a\ud83d\ude00")), "a\u{1F600}");
     const circle = [];
     circle.push(circle);
+    assert.throws(() => pack(circle), /contains itself/);
+  });
+
+  test("a Map is written as a map, and a Set as an array, also inside of others", () => {
+    const entries = [["a", 1], ["__proto__", new Map([["b", new Set(["c", 2])]])], ["gone", undefined]];
+    assert.equal(hexOf(pack(new Map(entries))), "82a16101a95f5f70726f746f5f5f81a16292a16302");
+    const many = unpack(pack(new Map(Array.from({length: 20}, (_, i) => [`k${i}`, i]))));
+    assert.deepEqual([Object.keys(many).length, many.k19], [20, 19]);
+    for (const key of [1, null, {}, Symbol("s"), undefined]) assert.throws(() => pack(new Map([[key, 1]])), /key that is no text/);
+    const circle = new Map();
+    circle.set("a", circle);
     assert.throws(() => pack(circle), /contains itself/);
   });
 
@@ -164,7 +180,11 @@ describe("streams", () => {
     assert.equal(seen, 1);
   });
 
-  test("what is not UTF-8 is replaced, as in an event stream", () => assert.deepEqual(parse([bytesOf("93 c0 c0 a3 61ff62")]), [message("a\uFFFDb")]));
+  test("what is not UTF-8 is refused, whichever part it is", () => {
+    for (const [hex, part] of [["93c0c0a361ff62", "data"], ["93a1ffc0a161", "id"], ["93c0a1ffa161", "type"]]) {
+      assert.throws(() => parse([bytesOf(hex)]), (error) => error instanceof Malformed && error.message === `the ${part} of an event is no UTF-8`);
+    }
+  });
 
   for (const hex of ["c1", "93c1", "90", "92c0a161", "9301c0a161", "93c080a161", "93c0c0c40161", "93c0c0c0", "93c0c0d40100", "91".repeat(200), "8101".repeat(200), `94c0c0a0${"91".repeat(200)}`]) {
     test(`${hex.slice(0, 24)} is refused, however it comes`, () => {

@@ -60,9 +60,7 @@ class CodecHostileTest < Minitest::Test
     "application/json;q=1e9, application/vnd.msgpack;q=0x1" => [JSON_TYPE],
     "application/json;q=-0.1,application/vnd.msgpack;q=0.5" => [PACKED], "application/json;q=;q=,application/vnd.msgpack" => [PACKED],
     "application/json;q=0.1;q=1, application/vnd.msgpack;q=0.2" => [PACKED], "application/json;q=\u0661, application/vnd.msgpack".b => [PACKED],
-    "," * 100_000 => [JSON_TYPE],
-    # Rails itself refuses some of what is no type.
-    "a" * 100_000 => [JSON_TYPE, 406], "*/json, application/" => [JSON_TYPE, 406], "\"" * 5_000 => [JSON_TYPE, 406]
+    "," * 100_000 => [JSON_TYPE], "a" * 100_000 => [JSON_TYPE], "*/json, application/" => [JSON_TYPE], "\"" * 5_000 => [JSON_TYPE]
   }.freeze
 
   test "whatever the field Accept says, it is answered in a type that it allows, or with 406" do
@@ -70,7 +68,7 @@ class CodecHostileTest < Minitest::Test
       answer = self.class.application.get("/either", accept)
       assert_includes [200, 406], answer.status, accept[0, 60]
       assert_includes expected, (answer.status == 406) ? 406 : answer["content-type"][/[^;]+/], accept[0, 60]
-      assert_equal "Accept", answer["vary"] if answer.status == 200
+      assert_equal "Accept", answer["vary"]
     end
   end
 

@@ -87,13 +87,14 @@ class RailsCompressionTest < Minitest::Test
     answers = JSON.parse(output.lines.last)
     varying = answers.select { |_, answer| answer["vary"] == "Accept-Encoding" }.keys
     assert_equal %w[events off], (answers.keys - varying).sort
-    assert_equal %w[file head index live pieces strong], answers.select { |_, answer| answer["coding"] == "gzip" }.keys.sort
+    assert_equal %w[file index live pieces strong], answers.select { |_, answer| answer["coding"] == "gzip" }.keys.sort
     json = answers["off"]["bytes"]
     assert_equal [json, json, File.size(__FILE__), 2_100, 2_100, 2_100, 0],
       answers.values_at("index", "strong", "file", "pieces", "live", "events", "head").map { |answer| answer["bytes"] }
     assert_match(/\AW\//, answers["index"]["tag"])
     assert_match(/\A"\h+-gzip"\z/, answers["strong"]["tag"])
-    assert_equal answers["strong"]["tag"], answers["head"]["tag"]
+    # Nothing says how long it would be.
+    assert_equal answers["strong"]["tag"].sub("-gzip", ""), answers["head"]["tag"]
     %w[index strong].each { |name| assert_equal [304, answers[name]["tag"]], answers["#{name} again"].values_at("status", "tag") }
   end
 end

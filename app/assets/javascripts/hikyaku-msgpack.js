@@ -12,7 +12,8 @@
 //     NaN, Infinity     refused, when they are written and when they are read: no format for others has them
 //     binary            Uint8Array
 //     timestamps        Timestamp: a Date that also knows its nanoseconds. Any Date is written as one
-//     maps              objects with text for keys. Other keys, and a key that comes twice, are refused
+//     text              strings. One with half a surrogate pair is no text, and refused
+//     maps              objects with text for keys. Other keys, and a key that comes twice, are refused. A Map is written as one, and a Set as an array
 //     other extensions  refused
 //
 // MessagePackParser does for MessagePack what EventParser does for event streams, and tells the same.
@@ -28,6 +29,9 @@ const TIMES = Object.freeze({
 });
 const DEPTH = 100; // of arrays and maps in one another
 const ITEMS = 250_000; // elements of arrays and entries of maps, all together
+
+// Half a pair: UTF-8 has nothing for it.
+const LONE = /\p{Surrogate}/u;
 
 const TIMESTAMP = -1;
 const BILLION = 1_000_000_000;
@@ -288,6 +292,7 @@ class Writer {
   }
 
   #string(text) {
+    if (LONE.test(text)) throw new TypeError("MessagePack: there is text with half a surrogate pair, which is no UTF-8: see String.prototype.toWellFormed");
     const bytes = this.#text.encode(text);
     if (bytes.length < 32) this.#byte(0xa0 | bytes.length);
     else this.#head(bytes.length, [0xd9, 0xda, 0xdb]);
@@ -299,16 +304,23 @@ class Writer {
     if (object instanceof Date) return this.#moment(object);
     if (object instanceof ArrayBuffer || ArrayBuffer.isView(object)) return this.#binary(object);
     if (typeof object.toJSON === "function") return this.value(object.toJSON(), depth - 1);
-    if (Array.isArray(object)) {
-      if (object.length < 16) this.#byte(0x90 | object.length);
-      else this.#head(object.length, [0, 0xdc, 0xdd]);
-      for (const value of object) this.value(value, depth - 1);
-      return;
-    }
-    const entries = Object.entries(object).filter(([, value]) => value !== undefined);
+    if (Array.isArray(object)) return this.#array(object, depth);
+    if (object instanceof Set) return this.#array([...object], depth);
+    this.#map(object instanceof Map ? [...object] : Object.entries(object), depth);
+  }
+
+  #array(array, depth) {
+    if (array.length < 16) this.#byte(0x90 | array.length);
+    else this.#head(array.length, [0, 0xdc, 0xdd]);
+    for (const value of array) this.value(value, depth - 1);
+  }
+
+  #map(all, depth) {
+    const entries = all.filter(([, value]) => value !== undefined);
     if (entries.length < 16) this.#byte(0x80 | entries.length);
     else this.#head(entries.length, [0, 0xde, 0xdf]);
     for (const [key, value] of entries) {
+      if (typeof key !== "string") throw new TypeError(`MessagePack: a Map has a key that is no text, but ${key === null ? "null" : `a ${typeof key}`}`);
       this.#string(key);
       this.value(value, depth - 1);
     }
@@ -439,7 +451,7 @@ class Values {
 export class MessagePackParser {
   #handlers;
   #values;
-  #text = new TextDecoder("utf-8", {ignoreBOM: true});
+  #text = new TextDecoder("utf-8", {fatal: true, ignoreBOM: true});
   #lastEventId = "";
 
   constructor(handlers, {limit = LIMITS.eventLength} = {}) {
@@ -483,7 +495,15 @@ export class MessagePackParser {
     const {end, length} = headAt(view, at, bytes.length);
     const first = bytes[at];
     if (first !== 0xc0 && !isText(first)) throw new Malformed(`the ${what} of an event is no text`);
-    return {text: first === 0xc0 ? null : this.#text.decode(bytes.subarray(end, end + length)), next: end + length};
+    return {text: first === 0xc0 ? null : this.#decoded(bytes.subarray(end, end + length), what), next: end + length};
+  }
+
+  #decoded(bytes, what) {
+    try {
+      return this.#text.decode(bytes);
+    } catch {
+      throw new Malformed(`the ${what} of an event is no UTF-8`);
+    }
   }
 
   // Of an event the id comes first.

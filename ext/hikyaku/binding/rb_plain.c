@@ -22,6 +22,12 @@ typedef struct {
     bool odd;     /* a key that Ruby must see */
 } hash_walk_t;
 
+static ID compare_by_identity_p;
+
+#ifndef RSTRING_FSTR /* a Ruby that does not tell: every hash is asked */
+#define RSTRING_FSTR 0
+#endif
+
 /* Indexes of encodings; Ruby's functions that tell them cost more than the rest of a look at a string. */
 static int utf8, us_ascii;
 
@@ -54,12 +60,18 @@ static bool is_text(VALUE string)
     return range != RUBY_ENC_CODERANGE_BROKEN;
 }
 
+/* A hash that compares objects may have two keys that are the same text. Of what Ruby keeps once for all, as it does of nearly all keys, there are no two. */
+static bool may_be_twice(VALUE key, VALUE hash)
+{
+    return !RB_FL_TEST_RAW(key, RSTRING_FSTR) && RTEST(rb_funcallv(hash, compare_by_identity_p, 0, NULL));
+}
+
 /* Two keys of different kinds may be the same text. */
 static bool is_key(VALUE key, hash_walk_t *hash)
 {
     if (RB_TYPE_P(key, T_STRING)) {
         hash->strings = true;
-        return !hash->symbols && is_exactly(key, rb_cString) && is_text(key);
+        return !hash->symbols && is_exactly(key, rb_cString) && is_text(key) && !may_be_twice(key, hash->source);
     }
     hash->symbols = true;
     return !hash->strings && RB_SYMBOL_P(key) && is_text(rb_sym2str(key));
@@ -179,6 +191,7 @@ void rb_hk_init_plain(VALUE module)
 {
     utf8 = rb_utf8_encindex();
     us_ascii = rb_usascii_encindex();
+    compare_by_identity_p = rb_intern("compare_by_identity?");
     VALUE plain = rb_define_module_under(rb_define_module_under(module, "Codec"), "Plain");
     rb_define_singleton_method(plain, "native", native, 3);
     rb_define_singleton_method(plain, "native?", is_native, 3);

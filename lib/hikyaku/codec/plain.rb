@@ -17,6 +17,9 @@ module Hikyaku
     #
     # @api private
     module Plain
+      # An object, and what its as_json is given, and that of each part of it which has one of its own: may stand for the object wherever one is written.
+      Given = Struct.new(:object, :options)
+
       class << self
         # @param object [Object]
         # @return [Object] the same one where nothing is to be changed; moments are Time
@@ -37,6 +40,7 @@ module Hikyaku
         # So everything is looked at; in C, where only what is not plain comes to Ruby. Where something is refused, Ruby goes the whole way once more
         # and knows where it was.
         def of(object, conversion)
+          object, conversion = object.object, conversion.with(object.options) if object.instance_of?(Given)
           return conversion.of(object) unless native_there?
           native(object, Limits::DEPTH, conversion.compact) { |value, levels| conversion.plain(value, levels) }
         rescue Refusal

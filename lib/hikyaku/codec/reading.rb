@@ -30,10 +30,11 @@ module Hikyaku
         # @param listing [Boolean] a line for each value, with its offset and form, in place of the notation
         # @return [Shown]
         def show(bytes, type: type_of(bytes) || :msgpack, width: 100, limits: Printer::USUAL, listing: false)
-          width = nil if several?(bytes, type)
+          most = limits.items || Float::INFINITY
+          width = nil if several?(bytes, type, most)
           text = String.new(encoding: Encoding::UTF_8)
           printer = listing ? Listing.new(text, limits: limits) : Printer.new(text, width: width, limits: limits)
-          values, broken = print(reader(bytes, type), printer, text)
+          values, broken = print(reader(bytes, type), printer, text, most)
           Shown.new(text, broken, values)
         end
 
@@ -63,21 +64,24 @@ module Hikyaku
 
         def reader(bytes, type) = (type == :json) ? Json.new(bytes) : (MessagePack.new << bytes).finish
 
-        def several?(bytes, type)
+        def several?(bytes, type, most)
           whole = false
           reader = reader(bytes, type)
-          nil while reader.next && reader.depth.positive?
+          while reader.next && reader.depth.positive?
+            return false if (most -= 1).negative?
+          end
           whole = true
           !reader.next.nil?
         rescue Broken
           whole
         end
 
-        def print(reader, printer, text)
-          values = 0
+        def print(reader, printer, text, most)
+          values = items = 0
           until printer.full?
             outermost = reader.depth.zero?
             token = reader.next or break
+            return [values + 1, more_than(most, printer)] if (items += 1) > most
             printer.begin_value if outermost && values.positive?
             printer << token
             values += 1 if reader.depth.zero?
@@ -90,6 +94,12 @@ module Hikyaku
           printer << error.token if error.token
           printer.break_off("broken #{error.message}")
           [values, error]
+        end
+
+        # What follows may be broken, and is not looked at.
+        def more_than(most, printer)
+          printer.break_off("what follows is not read: there are more than #{Number.text(most)} items")
+          nil
         end
       end
     end

@@ -71,7 +71,7 @@ module Hikyaku
         Event.new(type: (type.nil? || type.empty?) ? "message" : type, data: data, id: @last_event_id)
       end
 
-      # The next of an event's parts. What is not UTF-8 becomes U+FFFD, as in an event stream.
+      # The next of an event's parts.
       def text_or_nil(value, what)
         first = value.getbyte(@at)
         @at += 1
@@ -83,7 +83,9 @@ module Hikyaku
           @at += size
         end
         @at += length
-        value.byteslice(@at - length, length).force_encoding(Encoding::UTF_8).scrub.freeze
+        text = value.byteslice(@at - length, length).force_encoding(Encoding::UTF_8)
+        raise Malformed, "the #{what} of an event is no UTF-8" unless text.valid_encoding?
+        text.freeze
       end
     end
   end

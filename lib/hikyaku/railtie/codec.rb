@@ -41,6 +41,7 @@ module Hikyaku
         require_relative "../codec/rack/body"
         require_relative "../codec/rack/representation"
         require_relative "codec/controller"
+        require_relative "codec/failures"
         require_relative "codec/fallback"
         require_relative "codec/negotiation"
         require_relative "codec/params"
@@ -63,10 +64,13 @@ module Hikyaku
           [NAME, ALIAS].each { |name| ActionController::Renderers.add(name) { |object, options| hikyaku_packed(object, options) } }
           include Controller
         end
+        ActionDispatch::PublicExceptions.prepend(Failures::Public)
+        ActionDispatch::DebugExceptions.prepend(Failures::Debug)
       end
 
       def read_bodies(limits)
         params = Params.new(**limits)
+        ActiveSupport.on_load(:action_dispatch_request) { prepend Params::Unreadable }
         ActiveSupport.on_load(:action_dispatch_request) { self.parameter_parsers = parameter_parsers.merge(NAME => params) }
         return unless ::Rails.application.config.action_controller.wrap_parameters_by_default
         ActiveSupport.on_load(:action_controller) { wrap_parameters format: [:json, NAME] }

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "hikyaku/codec/accept"
 require "hikyaku/codec/coding"
 
 # What a client says of content codings, and what it gets. RFC 9110, section 12.5.3.
@@ -45,6 +46,15 @@ class CodingAcceptEncodingTest < Minitest::Test
     "*;q=0, identity;q=0.1" => :identity,
     "deflate, identity;q=0" => nil,
     "gzip;q=0, *;q=0" => nil,
+    # As lenient as with the field Accept, where old clients leave the 0 out.
+    "gzip;q=.5" => "gzip",
+    "gzip;q=.5, br;q=0.6" => "br",
+    "gzip;q=0.6, br;q=.5, zstd;q=0." => "gzip",
+    "identity;q=.5, gzip;q=.4" => :identity,
+    "gzip;q=.0" => :identity,
+    "gzip;q=." => :identity,
+    "gzip;q=.1234" => :identity,
+    "gzip;q=.5.5" => :identity,
     # Nonsense is passed over, and never taken for a yes.
     "gzip;q=2" => :identity,
     "gzip;q=-1" => :identity,
@@ -66,6 +76,13 @@ class CodingAcceptEncodingTest < Minitest::Test
       found = Coding.negotiate(header, OFFERED)
       found = found.name if found.respond_to?(:name) && !found.is_a?(Symbol)
       assert_equal [expected], [found], "Accept-Encoding: #{header.inspect}"
+    end
+  end
+
+  test "a weight is one for a coding where it is one for a type" do
+    %w[0 0. .5 .0 . 1 1. 1.0 1.000 1.001 0.999 0.9999 .999 .9999 00 01 -1 +1 1e0 0x1].each do |weight|
+      type = Hikyaku::Codec::Accept.parse("text/plain;q=1, application/json;q=#{weight}").quality("application/json")
+      assert_equal (type * 1_000).round, Coding::AcceptEncoding.parse("br, gzip;q=#{weight}").weight("gzip"), weight
     end
   end
 

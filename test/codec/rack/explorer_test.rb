@@ -92,11 +92,11 @@ class CodecRackExplorerTest < Minitest::Test
 
   test "what the application is asked has nothing of the request for the page but who asks" do
     get("/items", HTTP_COOKIE: "session=1", HTTP_AUTHORIZATION: "Basic x", HTTP_IF_NONE_MATCH: '"j"', HTTP_RANGE: "bytes=0-1", HTTP_ACCEPT_ENCODING: "gzip",
-      HTTP_ACCEPT_LANGUAGE: "ja", "rack.request.query_hash": {"path" => "x"}, "action_dispatch.request.path_parameters": {"a" => 1})
+      HTTP_ORIGIN: "http://localhost:3000", HTTP_REFERER: "http://localhost:3000/hikyaku/representations", HTTP_SEC_FETCH_SITE: "same-origin", HTTP_ACCEPT_LANGUAGE: "ja", "rack.request.query_hash": {"path" => "x"}, "action_dispatch.request.path_parameters": {"a" => 1})
     @asked.each do |env|
       assert_equal ["GET", "session=1", "Basic x", "ja", "/items", false], env.values_at("REQUEST_METHOD", "HTTP_COOKIE", "HTTP_AUTHORIZATION", "HTTP_ACCEPT_LANGUAGE", "REQUEST_URI", "hikyaku.compression")
       assert_equal "", env["rack.input"].read
-      %w[HTTP_IF_NONE_MATCH HTTP_RANGE HTTP_ACCEPT_ENCODING rack.request.query_hash action_dispatch.request.path_parameters].each { |name| refute_includes env, name }
+      %w[HTTP_IF_NONE_MATCH HTTP_RANGE HTTP_ACCEPT_ENCODING HTTP_ORIGIN HTTP_REFERER HTTP_SEC_FETCH_SITE rack.request.query_hash action_dispatch.request.path_parameters].each { |name| refute_includes env, name }
     end
   end
 
@@ -125,7 +125,7 @@ class CodecRackExplorerTest < Minitest::Test
 
   test "it is for browsers on this machine that come by a name of this machine, and from nowhere else" do
     [{REMOTE_ADDR: "192.0.2.1"}, {REMOTE_ADDR: ""}, {REMOTE_ADDR: "127.0.0.1.example.com"}, {HTTP_HOST: "evil.example"}, {HTTP_HOST: "localhost.evil.example"}, {HTTP_HOST: "evillocalhost"}, {HTTP_HOST: "127.0.0.1.evil.example"},
-      {HTTP_X_FORWARDED_FOR: "127.0.0.1"}, {HTTP_FORWARDED: "for=127.0.0.1"}, {HTTP_VIA: "1.1 x"}, {HTTP_SEC_FETCH_SITE: "cross-site"}, {HTTP_SEC_FETCH_SITE: "same-site"}].each do |env|
+      {HTTP_X_FORWARDED_FOR: "127.0.0.1"}, {HTTP_X_FORWARDED_HOST: "localhost"}, {HTTP_X_REAL_IP: "127.0.0.1"}, {SERVER_PROTOCOL: "HTTP/1.0"}, {HTTP_FORWARDED: "for=127.0.0.1"}, {HTTP_VIA: "1.1 x"}, {HTTP_SEC_FETCH_SITE: "cross-site"}, {HTTP_SEC_FETCH_SITE: "same-site"}].each do |env|
       answer = get("/items", **env)
       assert_equal [403, "application/problem+json"], [answer.status, answer["content-type"]], env.inspect
       assert_equal 403, JSON.parse(answer.body)["status"]
@@ -141,6 +141,16 @@ class CodecRackExplorerTest < Minitest::Test
       assert_match(/this is #{environment}/, error.message)
       assert_kind_of Hikyaku::Error, error
     end
+  end
+
+  test "where nobody says that this is development it refuses to be, and RACK_ENV, which servers set by themselves, only says that it is not" do
+    [{}, {"RACK_ENV" => "development"}, {"RAILS_ENV" => "production"}, {"RAILS_ENV" => "development", "RACK_ENV" => "production"}, {"APP_ENV" => "staging", "RAILS_ENV" => "development"}].each do |said|
+      in_environment(said) { assert_raises(Explorer::Misplaced, said.inspect) { Explorer.new(application) } }
+    end
+    error = in_environment({}) { assert_raises(Explorer::Misplaced) { Explorer.new(application) } }
+    assert_match(/nobody says .* set RAILS_ENV or APP_ENV to development/, error.message)
+    [{"RAILS_ENV" => "development"}, {"APP_ENV" => "test", "RACK_ENV" => "test"}].each { |said| in_environment(said) { assert Explorer.new(application) } }
+    in_environment("RACK_ENV" => "production") { assert explorer }
   end
 
   test "only GET and HEAD are understood" do
@@ -180,6 +190,15 @@ class CodecRackExplorerTest < Minitest::Test
   end
 
   private
+
+  def in_environment(said)
+    names = %w[RAILS_ENV APP_ENV RACK_ENV]
+    before = ENV.to_h.slice(*names)
+    names.each { |name| ENV[name] = said[name] }
+    yield
+  ensure
+    names.each { |name| ENV[name] = before[name] }
+  end
 
   def number(count) = count.to_s.gsub(/\B(?=(?:\d{3})+\z)/, ",")
 end

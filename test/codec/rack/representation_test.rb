@@ -116,6 +116,20 @@ class CodecRackRepresentationTest < Minitest::Test
     ["accept", "Accept-Encoding, Accept", "*"].each { |vary| assert_equal vary, get(headers: {"vary" => vary})["vary"] }
   end
 
+  test "there is one field Vary, whatever the case in which it is given, and as often as it is" do
+    {
+      {"Vary" => "Cookie"} => "Cookie, Accept", {"VARY" => "accept"} => "accept", {"Vary" => "Cookie", "vary" => "Origin"} => "Cookie, Origin, Accept",
+      {"Vary" => %w[Cookie Origin]} => "Cookie, Origin, Accept", {"Vary" => nil} => "Accept", {"Vary" => []} => "Accept", {"Vary" => ""} => "Accept"
+    }.each do |fields, expected|
+      [{}, {accept: "text/html"}, {if_none_match: "*"}].each do |asked|
+        headers = get(headers: fields, **asked).headers
+        assert_equal [[expected], ["vary"]], [headers.select { |name, _| name.casecmp?("vary") }.values, headers.keys.grep(/\Avary\z/i)], fields.inspect
+      end
+    end
+    assert_equal [["application/geo+json"], "a"], get(headers: {"Content-Type" => "application/geo+json", "X-Own" => "a"}).headers.then { |found| [found.select { |name, _| name.casecmp?("content-type") }.values, found["x-own"]] }
+    assert_equal "Cookie, Origin", get(formats: [:json], headers: {"Vary" => %w[Cookie Origin]})["vary"]
+  end
+
   test "an Enumerator becomes an array, and is asked for one item at a time" do
     taken = 0
     rows = Enumerator.new(3_000) { |yielder| 3_000.times { |n| yielder << {"id" => taken = n, "text" => "x" * 50} } }

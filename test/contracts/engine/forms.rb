@@ -240,6 +240,23 @@ EngineContract.tests do
     [readers[1], insider, more].each { |reader| assert_ends_in_order(reader) }
   end
 
+  test "streams whose matchers have the same text and another type share nothing: each gets what it asked for, and can read it" do
+    alike = [exact("/a/:id"), pattern("/a/:id"), template("/a/:id"), exact("/a/{id}"), template("/a/{id}")].map { |matchers| Array(matchers) }
+    readers = [*alike, *alike.map { |matchers| matchers + exact("/z") }].map { |matchers| [subscribe(matchers), gzip(matchers)] }
+    120.times do |i|
+      # The first alone, so that all who receive it are in step, and then several at a time, of which not all receive all.
+      publish(%w[/a/:id /a/1 /a/{id}][i % 3], "the text of the event #{i}, which is like the one before and the one behind")
+      drain if i % 4 == 0
+    end
+    drain
+    counts = readers.map do |plain, coded|
+      assert_equal plain.connection.received.b, unzipped(coded).b
+      assert_ends_in_order(coded)
+      plain.connection.data.size
+    end
+    assert_equal [40, 120, 40, 40, 80] * 2, counts
+  end
+
   test "a stream that comes back to those with whom it shared has not got what it skipped" do
     2.times do |i|
       steady, reader = gzip(exact("/a", "/b")), gzip(exact("/b", "/a"), changeable: true)

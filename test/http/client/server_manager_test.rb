@@ -212,13 +212,14 @@ class HTTPClientServerManagerTest < Minitest::Test
   end
 
   test "what has no room yet is asked as soon as it has, though nothing comes meanwhile" do
-    far(6) do |manager, _, _|
+    far(6, full: 50.0) do |manager, _, _|
       manager.link.define_singleton_method(:window) { 1e6 }
       manager.link.define_singleton_method(:rate) { 100_000.0 }
       manager.connections.first.instance_variable_set(:@brought, 1_000_000)
       manager.link.define_singleton_method(:answer_bytes) { 20_000.0 }
       manager.tend(time = now)
       assert_equal 6 + 4, manager.connections.first.unanswered.size
+      assert unfinished?(manager) # more comes very soon, and so does its other half
       assert_operator manager.deadline, :<=, time + 0.011
       manager.tend(time + 0.1)
       assert_equal 6 + 4, manager.connections.first.unanswered.size

@@ -133,6 +133,33 @@ class FormGroupTest < Minitest::Test
     assert_said(readers[0], 103)
   end
 
+  test "an event that is too large to be kept for who has a part of it stands alone for everybody, and one that is not is shared" do
+    readers = Array.new(2) { subscribe(coding: :gzip) }
+    publish_many(2)
+    {60_000 => true, 61_500 => false, 61_000 => true, 70_000 => false}.each do |size, shared|
+      publish("x" * size)
+      assert_equal [shared] * 2, readers.map { |reader| !reader.epoch.nil? }, size
+    end
+    assert_equal 1, readers.map(&:connection).uniq.size
+    readers.each { |reader| assert_said(reader, 6) }
+  end
+
+  test "those whose matchers have the same text and another type share nothing" do
+    grants = %w[exact urlpattern uri_template].map do |type|
+      Hikyaku::Hub::Grant.new(matchers: [Hikyaku::Hub::Matcher.build(type: type, pattern: "/a/:id", base: FormingEngine::HUB_URL)], reads: [])
+    end
+    readers = grants.map { |grant| @engine.subscribe(grant, now: 1.0, coding: :gzip) }
+    assert_equal 3, readers.map(&:group).uniq.size
+    assert_same readers[1].group, @engine.subscribe(grants[1], now: 1.0, coding: :gzip).group
+  end
+
+  test "the length is counted as the trailer has it, beyond 4 GiB, too" do
+    member = Object.new.extend(Hikyaku::Hub::Form::Member)
+    [2**32 - 10, 25, 2**32 - 1, 2**32].each { |size| member.receive_piece(Hikyaku::Hub::Form::Piece.new("x", 7, size), nil) }
+    assert_equal 14, member.length
+    assert_equal [member.crc, 14], Hikyaku::Hub::Form::Blocks.trailer(member).unpack("@2VV")
+  end
+
   test "who joins in the last moment of an epoch need not wait for two" do
     group = Array.new(70) { subscribe(coding: :gzip) }.first.group
     publish_many(64)

@@ -86,6 +86,8 @@ class ItemBlueprint < Blueprinter::Base
   field :name
 end
 
+require_relative "serialisers"
+
 class ItemsController < ActionController::Base
   before_action { @items = Item.order(:id) }
 
@@ -101,7 +103,9 @@ class ItemsController < ActionController::Base
     "blueprint" => -> { ItemBlueprint.render_as_hash(Item.order(:id)) },
     "blueprint text" => -> { ItemBlueprint.render(Item.first) },
     "nothing" => -> {},
-    "packed" => -> { "\x01".b }
+    "packed" => -> { "\x01".b },
+    "type" => -> { {type: Mime[:json]} },
+    **Asking::OBJECTS
   }.freeze
 
   def object
@@ -123,6 +127,58 @@ class ItemsController < ActionController::Base
 
   def typed
     render msgpack: {a: 1}, content_type: "application/x-mpac"
+  end
+
+  def other_type
+    respond_to :json, :msgpack
+    render json: {a: 1}, content_type: params[:type]
+  end
+
+  def moments
+    respond_to :json, :msgpack
+    render json: [{at: Time.utc(2026, 1, 2, 3, 4, 5, 678_000), zone: Time.utc(2026).in_time_zone("Tokyo"), no: 1, in: {at: Time.utc(2026), no: 1}}], **OPTIONS.fetch(params[:options])
+  end
+  OPTIONS = {"none" => {}, "only" => {only: %i[at zone in]}, "except" => {except: :no}}.freeze
+
+  def asking_rows
+    hikyaku_represent [Asking::Object.new, {in: Asking::Object.new}].each, **OPTIONS.fetch(params[:options])
+  end
+
+  def endless
+    twice = []
+    2.times { twice << twice }
+    render msgpack: twice, only: :name
+  end
+
+  def packed_or_page
+    respond_to do |format|
+      format.msgpack { render msgpack: 1 }
+      format.html { render plain: "page" }
+    end
+  end
+
+  def boom
+    raise "a secret"
+  end
+
+  # What an API in development says of errors.
+  def debugged
+    application = ActionDispatch::DebugExceptions.new(->(_) { raise "a reason" }, nil, :api)
+    env = Rack::MockRequest.env_for("/", :method => params[:method], "HTTP_ACCEPT" => params[:type], "action_dispatch.show_detailed_exceptions" => true, "action_dispatch.show_exceptions" => :all)
+    status, headers, body = application.call(request.env.slice(*request.env.keys.grep(/\Aaction_dispatch\.(?!request)/)).merge(env))
+    render json: {status: status, headers: headers.to_h, body: [body.join].pack("m")}
+  end
+
+  # What is logged of a body that cannot be read.
+  def logged
+    log = StringIO.new
+    env = Rack::MockRequest.env_for("/", :method => "POST", :input => request.raw_post, "CONTENT_TYPE" => params[:type], "action_dispatch.logger" => Logger.new(log))
+    begin
+      ActionDispatch::Request.new(env).request_parameters
+    rescue ActionDispatch::Http::Parameters::ParseError
+      log.puts "refused"
+    end
+    render plain: log.string
   end
 
   def dated
@@ -260,6 +316,7 @@ class StreamController < ActionController::Base
 end
 
 CodecRails.routes.draw do
+  SERIALISING.each_key { |name| %w[chosen explicit rows bytes].each { |action| get "/#{name}/#{action}", to: "#{name}##{action}" } }
   ItemsController.action_methods.each { |name| match "/#{name}(.:format)", to: "items##{name}", via: %i[get post] unless name == "echo" }
   post "/echo(.:format)", to: "items#echo"
   get "/taste", to: "taste#show"

@@ -14,6 +14,7 @@ module Hikyaku
         # @param media_type [String, nil]
         def initialize(limits:, max_bytes:, type: nil, media_type: nil)
           @limits = limits
+          @most = limits.items || Float::INFINITY
           @max_bytes = max_bytes
           @type = type
           @media_type = media_type
@@ -46,6 +47,7 @@ module Hikyaku
 
         def tokens
           while (token = @reader.next)
+            too_many! if (@items += 1) > @most
             @printer << token
             next unless @reader.depth.zero?
             @printer.finish
@@ -55,7 +57,11 @@ module Hikyaku
           end
         end
 
+        # To find the end of such a value takes long, and nothing is shown in the meantime.
+        def too_many! = raise(Failed, "a value has more than #{Codec::Reading::Number.text(@most)} items: --all reads on")
+
         def begin_line
+          @items = 0
           @text = String.new(encoding: Encoding::UTF_8)
           @printer = Codec::Reading::Printer.new(@text, width: nil, limits: @limits)
         end

@@ -13,9 +13,10 @@ module Hikyaku
         # First bytes that say which coding it is.
         MAGIC = {"\x1f\x8b\x08" => "gzip", "\x28\xb5\x2f\xfd" => "zstd"}.transform_keys(&:b).freeze
         PIECE = 65_536
+        STEP = 4_096
         # Seconds without a byte, in a stream on which perhaps nothing happens.
         QUIET = 86_400
-        private_constant :URL, :MAGIC, :PIECE, :QUIET
+        private_constant :URL, :MAGIC, :PIECE, :STEP, :QUIET
 
         class << self
           # @param place [String] a URL, a file, or - for the standard input
@@ -130,29 +131,42 @@ module Hikyaku
         # @raise [Failed] it is too long
         def body
           @body ||= String.new(encoding: Encoding::BINARY).tap do |body|
-            each_piece do |piece|
+            each_piece(most: @max_bytes) do |piece|
               body << piece
-              raise Failed, "#{@place} is longer than #{@max_bytes} bytes: --max-bytes says how much is read" if body.bytesize > @max_bytes
+              too_long! if body.bytesize > @max_bytes
             end
           end
+        rescue HTTP::ContentCoding::TooLarge
+          too_long!
         end
 
+        # @param most [Integer, nil] bytes that all may become, looked at while the codings are undone; nil: those of a stream, which has no end
         # @yieldparam piece [String] binary, its codings undone
         # @return [void]
-        def each_piece
+        # @raise [HTTP::ContentCoding::TooLarge]
+        def each_piece(most: nil)
           decoder = nil
           @pieces.each do |piece|
             if @came.zero?
               @coding ||= (MAGIC.find { |magic, _| piece.start_with?(magic) }&.last unless @answer)
-              decoder = HTTP::ContentCoding.decoder(@coding.to_s.split(","), max_bytes: nil)
+              decoder = HTTP::ContentCoding.decoder(@coding.to_s.split(","), max_bytes: most)
             end
             @came += piece.bytesize
-            piece = decoder << piece if decoder
-            yield piece unless piece.empty?
+            undone(piece, decoder) { |bytes| yield bytes unless bytes.empty? }
           end
           rest = decoder&.finish.to_s
           yield rest unless rest.empty?
         end
+
+        private
+
+        # A little may become very much: no more of it is there at once than becomes of this much.
+        def undone(piece, decoder)
+          return yield(piece) unless decoder
+          (0...piece.bytesize).step(STEP) { |at| yield decoder << piece.byteslice(at, STEP) }
+        end
+
+        def too_long! = raise(Failed, "#{@place} is longer than #{@max_bytes} bytes: --max-bytes says how much is read")
       end
       private_constant :Source
     end

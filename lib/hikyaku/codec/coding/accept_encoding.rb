@@ -10,7 +10,8 @@ module Hikyaku
       class AcceptEncoding
         MOST_BYTES = 1_024
         MOST_MEMBERS = 32
-        MEMBER = %r{\A[ \t]*([!#$%&'*+\-.^_`|~0-9A-Za-z]+)[ \t]*(?:;[ \t]*[Qq]=(0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)[ \t]*)?\z}
+        # Old clients in Java leave the 0 before the point out, as in the field Accept.
+        MEMBER = %r{\A[ \t]*([!#$%&'*+\-.^_`|~0-9A-Za-z]+)[ \t]*(?:;[ \t]*[Qq]=(0?\.[0-9]{1,3}|0\.?|1(?:\.0{0,3})?)[ \t]*)?\z}
         ALIASES = {"x-gzip" => "gzip"}.freeze
         ANY = "*"
         private_constant :MOST_BYTES, :MOST_MEMBERS, :MEMBER, :ALIASES, :ANY

@@ -18,7 +18,8 @@ module Hikyaku
         OJ = {mode: :strict, indent: 0, circular: false, escape_mode: :json, float_precision: 0, nilnil: false, omit_nil: false, omit_null_byte: false}.freeze
         # Whether json has JSON::Coder, which calls back for what is no JSON, and is strict about keys.
         CODER = Library.from?(2, 17)
-        private_constant :OJ, :CODER
+        ZERO = /(?<![\d.])0\.0(?!\d)/
+        private_constant :OJ, :CODER, :ZERO
 
         @current = :json
 
@@ -41,11 +42,25 @@ module Hikyaku
           # @return [String]
           # @raise [Unrepresentable]
           def generate(object)
-            return ::Oj.dump(Plain.for_json(object), OJ) if @current == :oj
+            return by_oj(Plain.for_json(object)) if @current == :oj
             coder ? code(object) : write(Plain.for_json(object))
           end
 
           private
+
+          # It writes 0.0 for -0.0. Whether there is one is looked for only where there is a zero.
+          def by_oj(plain)
+            written = ::Oj.dump(plain, OJ)
+            (ZERO.match?(written) && below_zero?(plain)) ? write(plain) : written
+          end
+
+          def below_zero?(plain)
+            case plain
+            when Float then plain.zero? && (1 / plain).negative?
+            when Array then plain.any? { |value| below_zero?(value) }
+            when Hash then plain.any? { |_, value| below_zero?(value) }
+            end
+          end
 
           def write(plain) = ::JSON.generate(plain, max_nesting: Limits::DEPTH)
 

@@ -23,10 +23,18 @@ module Hikyaku
         attr_reader :compact
 
         # @param compact [Boolean]
-        def initialize(compact:)
+        # @param options [Hash, nil] what each as_json is given a copy of
+        # @param bare [Conversion] without options: for what an as_json has returned, which Active Support does not hand them down to
+        def initialize(compact:, options: nil, bare: self)
           @compact = compact
+          @options = options
+          @bare = bare
           freeze
         end
+
+        # @param options [Hash]
+        # @return [Conversion]
+        def with(options) = Conversion.new(compact: @compact, options: options, bare: self)
 
         # @param object [Object]
         # @return [Object]
@@ -65,6 +73,7 @@ module Hikyaku
         def hash(hash, levels)
           hash.each_with_object({}) do |(key, value), plain|
             name = key(key)
+            raise Refusal, "its hash has the key for the second time: it compares objects, and not text (compare_by_identity)" if plain.key?(name) && hash.compare_by_identity?
             plain[name] = plain(value, levels)
           rescue Refusal => error
             raise error.below(key)
@@ -102,7 +111,7 @@ module Hikyaku
         def float(number)
           return number if number.finite?
           json = json_of(number)
-          return plain(json, 0) unless json.is_a?(Float)
+          return @bare.plain(json, 0) unless json.is_a?(Float)
           raise Refusal, "it is #{number}, which is no number in JSON: send nil, or text"
         end
 
@@ -114,11 +123,15 @@ module Hikyaku
           raise Refusal, "an object of #{value.class} has no representation: give it a method as_json that returns a Hash, an Array, text or a number"
         end
 
-        # Once an object: it may be expensive. Some give themselves.
-        def json_of(value) = value.respond_to?(:as_json) ? value.as_json : value
+        # Once an object: it may be expensive. Some give themselves. Some change the options; numbers and dates, of which there are many, do not.
+        def json_of(value)
+          return value unless value.respond_to?(:as_json)
+          return value.as_json unless @options
+          value.as_json((value.is_a?(Numeric) || value.is_a?(Date)) ? @options : @options.dup)
+        end
 
         # What as_json gives may have to be asked again, but not for ever.
-        def again(json, levels) = plain(json, PLAIN.include?(json.class) ? levels : deeper(levels))
+        def again(json, levels) = @bare.plain(json, PLAIN.include?(json.class) ? levels : deeper(levels))
 
         # Unless a subclass says itself how it is to be represented.
         def own(value, core, levels)

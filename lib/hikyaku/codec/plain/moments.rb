@@ -20,7 +20,7 @@ module Hikyaku
         class << self
           # @param value [Object]
           # @return [Boolean]
-          def moment?(value) = value.is_a?(::Time) || value.is_a?(::DateTime) || value.respond_to?(:acts_like_time?)
+          def moment?(value) = value.is_a?(::Time) || value.is_a?(::DateTime) || acts?(value)
 
           # @param moment [Time, DateTime, Object]
           # @return [Time] the same, to the nanosecond
@@ -33,6 +33,11 @@ module Hikyaku
           # @param moment [Time, DateTime, Object]
           # @return [String] ISO 8601, as as_json has it
           def text(moment) = moment.respond_to?(:as_json) ? moment.as_json : moment.xmlschema(DIGITS)
+
+          private
+
+          # Some answer to any question by method_missing, as types in Rails do (`Mime[:json].html?`): they have no such method.
+          def acts?(value) = value.respond_to?(:acts_like_time?) && value.class.method_defined?(:acts_like_time?) && value.acts_like_time?
         end
       end
     end

@@ -135,9 +135,11 @@ module Hikyaku
           Bodies.close(body)
         end
 
-        # What a GET would have, as far as it is known: where it is not, the body is taken for a large one.
+        # What a GET would have, as far as it is known. Where nothing says how long the body would be, as behind Rack::Head, a GET may be left as it is: so are
+        # the fields. RFC 9110, section 9.3.2, lets those be left out that only the content decides.
         def without_body(coding, headers, body)
-          return [headers, body] if too_small?(Bodies.size(body) || Fields.length(headers))
+          size = Bodies.size(body) || Fields.length(headers)
+          return [headers, size ? body : Bodies::None.new(body)] if size.nil? || too_small?(size)
           [EntityTags.marked(Fields.encoded(headers, coding.name), coding.name), Bodies::None.new(body)]
         end
 

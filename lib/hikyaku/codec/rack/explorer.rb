@@ -10,14 +10,16 @@ module Hikyaku
     module Rack
       # A page for development: any response of the application as JSON and as MessagePack, side by side and readable, with its sizes in each coding.
       #
-      #     use Hikyaku::Codec::Rack::Explorer                                              # config.ru; at /hikyaku/representations
+      #     use Hikyaku::Codec::Rack::Explorer, environment: "development"                  # config.ru; at /hikyaku/representations
       #
-      #     mount Hikyaku::Codec::Rack::Explorer.new(Rails.application, at: nil) => "/hikyaku/representations" if Rails.env.development?   # config/routes.rb
+      #     if Rails.env.development?                                                       # config/routes.rb
+      #       mount Hikyaku::Codec::Rack::Explorer.new(Rails.application, at: nil, environment: Rails.env) => "/hikyaku/representations"
+      #     end
       #
       # It asks the application itself, in this process, with GET and with the cookies of whoever looks, and has no script. It answers to browsers on this
       # machine alone, and refuses to be where responses are somebody's.
       class Explorer
-        # It was mounted where it must not be. The message says where.
+        # It was mounted where it must not be, or where nobody says that it may be. The message says which.
         class Misplaced < StandardError
           include Error
         end
@@ -25,6 +27,8 @@ module Hikyaku
         AT = "/hikyaku/representations"
         MAX_BYTES = 1_048_576
         PLACES = %w[development test].freeze
+        # Where people say what the environment is. RACK_ENV is not among them: Puma and rackup set it to development where nobody says anything.
+        SAID = %w[RAILS_ENV APP_ENV].freeze
         # Of a path that is asked for.
         MOST_CHARACTERS = 2000
         # Says in the environment of a request that it is one of ours.
@@ -32,17 +36,16 @@ module Hikyaku
         # RFC 3986, section 3.3, and the query; no part of another host.
         PATH = %r{\A/(?!/)[!$-~&&[^#\\"<>`{}|^]]*\z}
         NO_PATH = "Give a path of this application, as /items?page=2: it begins with one slash and has no host."
-        private_constant :NO_PATH, :AT, :MAX_BYTES, :PLACES, :MOST_CHARACTERS, :MARK, :PATH
+        private_constant :NO_PATH, :AT, :MAX_BYTES, :PLACES, :SAID, :MOST_CHARACTERS, :MARK, :PATH
 
         # @param app [#call] that is asked, and that answers everything else
         # @param at [String, nil] its path; nil where it is mounted, and every request is for it
         # @param max_bytes [Integer] of a response that are read
-        # @param environment [String] development or test
+        # @param environment [String, nil] development or test; nil: what RAILS_ENV or APP_ENV says, if RACK_ENV says nothing else
         # @raise [Misplaced]
-        def initialize(app, at: AT, max_bytes: MAX_BYTES, environment: ENV["RAILS_ENV"] || ENV["RACK_ENV"] || "development")
-          unless PLACES.include?(environment.to_s)
-            raise Misplaced, "the page that shows representations is for development, and this is #{environment}: use #{self.class} in development only"
-          end
+        def initialize(app, at: AT, max_bytes: MAX_BYTES, environment: nil)
+          meant_here!(environment ? [environment.to_s] : ENV.values_at(*SAID).compact)
+          meant_here!([ENV["RACK_ENV"]]) if environment.nil? && ENV["RACK_ENV"]
           @app = app
           @at = at
           @max_bytes = max_bytes
@@ -61,6 +64,15 @@ module Hikyaku
         end
 
         private
+
+        def meant_here!(said)
+          if said.empty?
+            raise Misplaced, "nobody says that this is development, for which the page that shows representations is: set #{SAID.join(" or ")} to development, " \
+              "or give #{self.class} environment: \"development\""
+          end
+          other = said.find { |name| !PLACES.include?(name) } or return
+          raise Misplaced, "the page that shows representations is for development, and this is #{other}: use #{self.class} in development only"
+        end
 
         def answer(env)
           path = asked(env)

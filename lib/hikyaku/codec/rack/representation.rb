@@ -32,7 +32,7 @@ module Hikyaku
         #   for, as an address that ends in `.msgpack` wants
         # @param etag [Boolean, String] true: a strong entity tag of the bytes; a String: of this version, of which each format makes a tag of its own, and
         #   nothing is encoded where the client has it; false: none
-        # @param headers [Hash{String => String}] more header fields, in lower case
+        # @param headers [Hash{String => String, Array<String>, nil}] more header fields; a field Vary becomes one with what this depends on
         # @param count [Integer, nil] how many an Enumerator has; MessagePack needs it where its `size` does not say
         # @return [Array(Integer, Hash, #each)] a Rack response: this one, 304 without a body, or 406 that names what is offered
         # @raise [UnknownFormat] there is no such format
@@ -42,6 +42,7 @@ module Hikyaku
           formats = formats.map { |format| format.is_a?(Symbol) ? Codec[format] : format }
           reading = READING.include?(env["REQUEST_METHOD"])
           head = env["REQUEST_METHOD"] == HEAD
+          headers = Vary.lower(headers)
           headers = Vary.add(headers, "accept") if formats.size > 1
           format = (formats.size == 1) ? formats.first : Codec.negotiate(env["HTTP_ACCEPT"], formats)
           return Problem.not_acceptable(formats, headers.slice("vary"), head: head) unless format

@@ -10,9 +10,9 @@ module Hikyaku
     module Reading
       # Shows tokens much like JSON. Of what is long it shows the beginning and says how much more there is; a key that stands in its map again is pointed out.
       class Printer
-        # What is shown of each.
-        Limits = Struct.new(:entries, :text, :depth, :bytes, keyword_init: true)
-        USUAL = Limits.new(entries: 1000, text: 2000, depth: 64, bytes: 4_194_304).freeze
+        # What is shown of each; and how many items are read, all together, shown or not (nil: as many as there are).
+        Limits = Struct.new(:entries, :text, :depth, :bytes, :items, keyword_init: true)
+        USUAL = Limits.new(entries: 1000, text: 2000, depth: 64, bytes: 4_194_304, items: 1_000_000).freeze
         EVERYTHING = Limits.new(entries: Float::INFINITY, text: Float::INFINITY, depth: 1000, bytes: Float::INFINITY).freeze
         # Keys of one map that are compared.
         COMPARED = 100_000

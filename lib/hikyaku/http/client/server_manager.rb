@@ -233,8 +233,12 @@ module Hikyaku
 
         def more? = @waiting.count(:pipelined).positive?
 
-        # @return [Integer, nil] requests on each connection that fill the line while the next are under way; nil where none are to come
-        def enough = more? ? [(@link.full / connections.size).ceil + 1, FEW].max : nil
+        # @return [Integer, nil] requests on each connection that keep its server busy until the next come; nil where none are to come
+        def enough
+          return unless more?
+          return FEW if @pace.again_at # they come very soon
+          [(@link.full / connections.size).ceil + 1, FEW].max
+        end
 
         # What is alone, where a connection stands idle: most requests of most programs.
         #

@@ -2,6 +2,7 @@
 
 require_relative "finish"
 require_relative "plain"
+require_relative "renderer"
 
 module Hikyaku
   class Railtie < ::Rails::Railtie
@@ -12,7 +13,9 @@ module Hikyaku
 
         # Of responses that may not be kept.
         NO_STORE = {no_store: true}.freeze
-        private_constant :NO_STORE
+        # What Rails puts among the options of `render`, and puts there again.
+        OF_TEMPLATES = %i[prefixes template layout callback].freeze
+        private_constant :NO_STORE, :OF_TEMPLATES
 
         included do
           include ActionController::MimeResponds
@@ -24,12 +27,12 @@ module Hikyaku
           etag { response.media_type || request.formats.join(",") }
         end
 
-        # In a response that was negotiated to be MessagePack, `render json:` packs.
+        # In a response that was negotiated to be MessagePack, `render json:` packs, unless it names another type.
         #
         # @return [Object]
         def render(*arguments, &block)
           options = arguments.last
-          if options.is_a?(Hash) && options.key?(:json) && Finish.packed?(response)
+          if options.is_a?(Hash) && options.key?(:json) && Finish.packed?(response) && (options[:content_type].nil? || Finish.packs?(options[:content_type]))
             arguments = [*arguments[0...-1], options.except(:json).merge(NAME => options[:json])]
           end
           super
@@ -58,9 +61,7 @@ module Hikyaku
           return render(json: object, **options) unless object.is_a?(Enumerator)
           self.status = options[:status] if options[:status]
           headers["Location"] = url_for(options[:location]) if options[:location]
-          rest = Plain.options(options)
-          made = ->(item) { item.as_json(rest) } unless rest.empty?
-          self.response_body = Codec::Rack::Body.new(Codec[Finish.packed?(response) ? NAME : :json], object, count: count, &made)
+          self.response_body = Codec::Rack::Body.new(Codec[Finish.packed?(response) ? NAME : :json], object, count: count, &hikyaku_rows(options))
           # Rails would have Rack::ETag go through it all, before it is sent.
           response.stream.singleton_class.undef_method(:to_ary) if response.stream.respond_to?(:to_ary)
         end
@@ -69,7 +70,27 @@ module Hikyaku
         def hikyaku_packed(object, options)
           self.content_type = CodecGlue.mime if media_type.nil?
           @_hikyaku_packed = true
-          Plain.pack(object, options)
+          return Plain.pack(object, options) if Plain.packed?(object) || Renderer.rails?(self)
+          Plain.repack(hikyaku_text(object, options.except(*OF_TEMPLATES)))
+        end
+
+        # What `render json:` makes, from the beginning. A serialiser may say of the response that it is JSON.
+        def hikyaku_text(object, options)
+          type = response.content_type
+          render_to_string({**options, json: object})
+        ensure
+          self.content_type = type
+        end
+
+        # What is made of each row that is streamed: what `render json:` would make of it alone.
+        def hikyaku_rows(options)
+          if Renderer.rails?(self)
+            _normalize_options(options)
+            ->(item) { Plain.given(item, options) }
+          else
+            options = options.except(:status, :location, :content_type)
+            ->(item) { Plain.parse(hikyaku_text(item, options)) }
+          end
         end
 
         def process_action(*)

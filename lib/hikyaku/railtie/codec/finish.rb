@@ -19,6 +19,10 @@ module Hikyaku
         # @return [Boolean] whether it is said to be MessagePack
         def self.packed?(response) = name_of(response) == NAME
 
+        # @param type [Mime::Type, String] with parameters, it may be
+        # @return [Boolean] whether that is MessagePack
+        def self.packs?(type) = Codec[NAME].media_types.include?(type.to_s[/\A[^;]*/].strip.downcase)
+
         # @param response [ActionDispatch::Response]
         # @return [Symbol, nil] :json, :msgpack
         def self.name_of(response)

@@ -20,6 +20,17 @@ module Hikyaku
           @limits = {max_bytes: max_bytes, max_depth: max_depth, max_items: max_items}.freeze
         end
 
+        # Where Rails logs a body that cannot be read. Before ActionDispatch::Request.
+        module Unreadable
+          private
+
+          # The bytes are none that a log could have, and it is not known what is in them.
+          def log_parse_error_once
+            return super unless content_mime_type == CodecGlue.mime
+            @parse_error_logged ||= logger&.debug("Error occurred while parsing request parameters: #{raw_post.bytesize} bytes that should be MessagePack")
+          end
+        end
+
         # @param bytes [String]
         # @return [Hash] as Rails makes it of JSON: what is no map stands under `_json`
         # @raise [Error] the body cannot be read, or not within the limits

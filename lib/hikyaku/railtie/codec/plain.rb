@@ -12,38 +12,83 @@ module Hikyaku
       module Plain
         # What Rails puts among the options, and what is said of the response.
         OF_RAILS = %i[action assigns callback content_type formats handlers layout locale location prefixes status template variant variants].freeze
-        private_constant :OF_RAILS
+        CLASS = Kernel.instance_method(:class)
+        private_constant :OF_RAILS, :CLASS
 
         # A text that is no JSON was given to `render msgpack:`.
         class NotJSON < ArgumentError
           include Error
         end
 
-        module_function
+        class << self
+          # @param object [Object] a String is what a serialiser has made: JSON, or bytes that are packed already, which are binary
+          # @param options [Hash] of `render`
+          # @return [String] binary
+          # @raise [NotJSON]
+          def pack(object, options = {})
+            return object if packed?(object)
+            return repack(object) if object.is_a?(String)
+            writes_itself?(object) ? repack(object.to_json(options)) : Codec[NAME].dump(given(object, options))
+          end
 
-        # @param object [Object] a String is what a serialiser has made: JSON, or bytes that are packed already, which are binary
-        # @param options [Hash] of `render`
-        # @return [String] binary
-        # @raise [NotJSON]
-        def pack(object, options = {})
-          return object if object.is_a?(String) && object.encoding == Encoding::BINARY
-          return repack(object) if object.is_a?(String)
-          rest = options(options)
-          Codec[NAME].dump(rest.empty? ? object : object.as_json(rest))
+          # @param object [Object]
+          # @return [Boolean]
+          def packed?(object) = object.is_a?(String) && object.encoding == Encoding::BINARY
+
+          # @param text [String] JSON
+          # @return [String] binary
+          # @raise [NotJSON]
+          def repack(text) = Codec[NAME].dump(parse(text))
+
+          # @param text [String] JSON
+          # @return [Object]
+          # @raise [NotJSON]
+          def parse(text)
+            ::JSON.parse(text, max_nesting: false)
+          rescue ::JSON::ParserError, TypeError
+            raise NotJSON, "render msgpack: was given a String that is no JSON: give the object itself, or packed bytes with the encoding BINARY"
+          end
+
+          # @param object [Object]
+          # @param options [Hash] of `render`, of which each `as_json` gets a copy, as Active Support gives it one
+          # @return [Object] what a format can write
+          # @raise [Codec::Unrepresentable]
+          def given(object, options)
+            return object if options.empty?
+            options.except(*OF_RAILS).empty? ? Codec::Plain::Given.new(object, options) : chosen(object, options, Codec::Limits::DEPTH)
+          end
+
+          private
+
+          # As Active Support does it with `only` and `except`, but moments stay moments.
+          def chosen(value, options, levels)
+            return value if Codec::Plain::Moments.moment?(value)
+            array = core?(value, Array)
+            return value.as_json(options.dup) unless array || core?(value, Hash)
+            raise Codec::Unrepresentable, "this cannot be represented: it is nested deeper than #{Codec::Limits::DEPTH} levels, or contains itself" if levels.zero?
+            return value.map { |each| chosen(each, options, levels - 1) } if array
+            part(value, options).transform_values { |each| chosen(each, options, levels - 1) }
+          end
+
+          def core?(value, core) = value.instance_of?(core) || (value.is_a?(core) && value.method(:as_json).owner == core)
+
+          def part(hash, options)
+            return hash.slice(*Array(options[:only])) if options[:only]
+            options[:except] ? hash.except(*Array(options[:except])) : hash
+          end
+
+          # `render json:` calls to_json, which calls as_json, unless somebody has written another: nearer to the object than as_json is, or behind
+          # method_missing, where nobody can tell. One of the object alone has no place among the ancestors of its class, and is nearest.
+          def writes_itself?(object)
+            writer = object.method(:to_json).owner
+            return false if writer == ActiveSupport::ToJsonWithActiveSupportEncoder
+            return true unless CLASS.bind_call(object).method_defined?(:to_json)
+            places = CLASS.bind_call(object).ancestors
+            (places.index(writer) || -1) < (places.index(object.method(:as_json).owner) || -1)
+          rescue NameError
+            true
+          end
         end
-
-        # @param text [String] JSON
-        # @return [String] binary
-        # @raise [NotJSON]
-        def repack(text)
-          Codec[NAME].dump(::JSON.parse(text, max_nesting: false))
-        rescue ::JSON::ParserError
-          raise NotJSON, "render msgpack: was given a String that is no JSON: give the object itself, or packed bytes with the encoding BINARY"
-        end
-
-        # @param options [Hash] of `render`
-        # @return [Hash] those that go to `as_json`
-        def options(options) = options.except(*OF_RAILS)
       end
     end
   end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "minitest/mock"
 require "rack/body_proxy"
 require "rack/files"
 require "support/compressing_application"
@@ -68,6 +69,20 @@ class CodecRackCompressionBodiesTest < Minitest::Test
       compressed.close
       assert_equal 1, body.closed
       assert_equal TEXT, CompressingApplication.new { [200, JSON.dup, [TEXT]] }.get(name).text
+    end
+  end
+
+  test "what a coding holds is let go at once when a body has ended, has raised, or is wanted no more" do
+    %w[gzip br zstd].each do |name|
+      [-> { TEXT }, -> { raise IOError, "the database is gone" }, -> { throw :enough }].each do |ending|
+        closed = 0
+        coding = Hikyaku::Codec::Coding[name]
+        _, _, compressed = CompressingApplication.new(lint: false) { [200, JSON.dup, Body.new(TEXT, ending)] }.call(name)
+        stream = coding.stream
+        stream.define_singleton_method(:close) { super().tap { closed += 1 } }
+        coding.stub(:stream, stream) { catch(:enough) { compressed.each { |_| } } rescue IOError } # standard:disable Style/RescueModifier
+        assert_operator closed, :>=, 1, name
+      end
     end
   end
 

@@ -44,7 +44,7 @@ class CodecRackCompressionCacheTest < Minitest::Test
 
   test "the latest bodies are there byte by byte as long as there is room, in any order, and no longer" do
     random = Random.new(8)
-    latest = Cache.const_get(:Latest).new(10_000)
+    latest = Cache.const_get(:Latest).new(10_000, 100)
     kept, sizes = [], []
     3_000.times do |number|
       if random.rand(6).zero? && (plain, coded = kept.reject(&:empty?).sample(random: random))
@@ -62,7 +62,7 @@ class CodecRackCompressionCacheTest < Minitest::Test
         # What was taken leaves its room empty until it is written over, and before the end there may be too little for the next.
         kept.shift && sizes.shift while sizes.sum > 7_500
       end
-      assert_operator latest.bytes, :<=, 10_000
+      assert_operator latest.bytes - 200 * latest.size, :<=, 10_000
     end
     refute_empty kept.flatten
     latest.keep(1, "x" * 9_000, "gzip", "y" * 1_000)
@@ -71,6 +71,29 @@ class CodecRackCompressionCacheTest < Minitest::Test
     kept.each { |plain,| plain && latest.take(plain.hash, plain) { flunk "it was written over" } }
     latest.keep(1, "x" * 9_000, "gzip", "y" * 1_001)
     latest.take(1, "x" * 9_000) { flunk "there is no room for it" }
+  end
+
+  test "bodies of a few bytes take up more than those, and there are no more of them than that allows" do
+    cache = Cache.new(400_000)
+    10_000.times do |index|
+      cache.fetch("k#{index}", "gzip") { "" }
+      assert_operator cache.bytes, :<=, 400_000
+    end
+    latest = Cache.const_get(:Latest).new(100_000, 125)
+    200.times { |index| latest.keep(index, "k#{index}", "gzip", "") }
+    assert_equal [125, 125_000], [latest.size, latest.most]
+    assert_operator latest.bytes, :>=, 125 * 200
+    latest.take(74, "k74") { flunk "there is no place for it" }
+    found = nil
+    latest.take(75, "k75") { |*same| found = same }
+    assert_equal ["k75", "gzip", ""], found
+    10_000.times { |index| 2.times { cache.fetch("again #{index}", "gzip") { "" } } }
+    assert_operator cache.bytes, :<=, 400_000
+  end
+
+  test "a cache that has room for no place works all the same" do
+    cache = Cache.new(1_000)
+    assert_equal %w[one two two], %w[one two three].map { |coded| cache.fetch("a", "gzip") { coded } }
   end
 
   test "bodies of two users never cross, not even with the same address, length, entity tag and hash" do

@@ -142,8 +142,9 @@ class CodecRackCompressionEntityTagsTest < Minitest::Test
     ["gzip", "br", nil].each { |accept| assert_equal 304, application.get(accept, if_none_match: tag).status }
   end
 
-  test "HEAD has the fields that GET has, and no body, and the application's is closed once" do
-    [["etag" => '"abc"', "content-length" => TEXT.bytesize.to_s], ["etag" => 'W/"abc"'], ["content-length" => "3"], ["vary" => "Accept"]].map(&:first).each do |fields|
+  test "where its length is known HEAD has the fields that GET has, and no body, and the application's is closed once" do
+    length = {"content-length" => TEXT.bytesize.to_s}
+    [{"etag" => '"abc"', **length}, {"etag" => 'W/"abc"', **length}, {"content-length" => "3"}, {"vary" => "Accept", **length}].each do |fields|
       [nil, "gzip", "zstd"].each do |accept|
         bodies = []
         application = CompressingApplication.new(lint: false) do |env|
@@ -157,8 +158,21 @@ class CodecRackCompressionEntityTagsTest < Minitest::Test
     end
   end
 
+  test "where nothing says how long the body would be, HEAD has the application's own fields, whatever GET has, and no length" do
+    ["small", TEXT].each do |text|
+      application = CompressingApplication.new(inside: [Rack::Head]) { [200, JSON.merge("etag" => '"abc"'), [text]] }
+      _, headers, body = application.middleware.call(Rack::MockRequest.env_for("/", :method => "HEAD", "HTTP_ACCEPT_ENCODING" => "gzip"))
+      assert_equal [{**JSON, "etag" => '"abc"', "vary" => "Accept-Encoding"}, false], [headers, body.respond_to?(:to_ary)]
+      answer = application.get(method: "HEAD")
+      assert_equal [200, "", nil, "Accept-Encoding"], [answer.status, answer.bytes, answer["content-length"], answer["vary"]]
+    end
+    conditional = CompressingApplication.new(inside: [Rack::Head, Rack::ConditionalGet]) { [200, JSON.merge("etag" => '"abc"'), [TEXT]] }
+    assert_equal [304, '"abc-gzip"'], conditional.get(method: "HEAD", if_none_match: '"abc-gzip"').then { |answer| [answer.status, answer["etag"]] }
+  end
+
   test "HEAD passes Rack::Lint, and an application that sends its body all the same is not believed" do
-    stripped = CompressingApplication.new(inside: [Rack::Head]) { |env| [200, JSON.merge("etag" => '"abc"'), (env["REQUEST_METHOD"] == "HEAD") ? [] : [TEXT]] }
+    fields = {**JSON, "etag" => '"abc"', "content-length" => TEXT.bytesize.to_s}
+    stripped = CompressingApplication.new(inside: [Rack::Head]) { |env| [200, fields.dup, (env["REQUEST_METHOD"] == "HEAD") ? [] : [TEXT]] }
     assert_equal ["gzip", '"abc-gzip"', nil], stripped.get(method: "HEAD").headers.values_at("content-encoding", "etag", "content-length")
     careless = CompressingApplication.new(lint: false) { [200, JSON.dup, [TEXT]] }
     assert_equal ["gzip", ""], careless.get(method: "HEAD").then { |answer| [answer["content-encoding"], answer.bytes] }

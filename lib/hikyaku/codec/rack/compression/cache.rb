@@ -35,13 +35,15 @@ module Hikyaku
           SHARE = 8
           # What this part is for: the latest.
           LATEST = 4
-          private_constant :SHARE, :LATEST
+          # The latest have a place for so many bytes: bodies that are worth compressing are longer.
+          PLACE = 800
+          private_constant :SHARE, :LATEST, :PLACE
 
           # @param most_bytes [Integer] for everything
           def initialize(most_bytes)
             @longest = most_bytes / SHARE
-            @latest = Latest.new(most_bytes / LATEST)
-            @entries = Entries.new(most_bytes - most_bytes / LATEST)
+            @latest = Latest.new(most_bytes / LATEST, most_bytes / LATEST / PLACE)
+            @entries = Entries.new(most_bytes - @latest.most)
             @seen = Seen.new
             @lock = Mutex.new
           end

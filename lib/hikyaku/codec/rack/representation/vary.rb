@@ -12,6 +12,15 @@ module Hikyaku
         module Vary
           module_function
 
+          # @param headers [Hash{String => String, Array<String>}] in any case
+          # @return [Hash{String => String}] names in lower case, as Rack wants them, and one field Vary
+          def lower(headers)
+            headers.each_with_object({}) do |(name, value), lower|
+              name = name.to_s.downcase
+              lower[name] = (name == "vary") ? [*lower[name], *value].join(", ") : value
+            end
+          end
+
           # @param headers [Hash{String => String}] of a response
           # @param name [String] of a field, in lower case
           # @return [Hash{String => String}] the same with the field, or the very same if that was there

@@ -10,25 +10,33 @@ module Hikyaku
           #     │ plain coded │ plain coded │ the oldest … │ plain coded │
           #                                 ▲ the next one begins here, or at the beginning where it does not fit
           #
-          # No objects are kept: strings that live as long as it takes to be pushed out, and no longer, would have Ruby look through all of its memory time
-          # and again.
+          # No strings are kept for them: strings that live as long as it takes to be pushed out, and no longer, would have Ruby look through all of its memory
+          # time and again. What is kept of each is its place, which takes memory as well: of small bodies there are no more than there are places.
           #
           # @api private
           class Latest
             # Where it begins, counted from the very first byte on; the lengths of both; and the name of the coding.
             Place = Struct.new(:at, :plain, :coded, :name)
-            private_constant :Place
+            # What a place takes, about: the object, and its share of the table.
+            OVERHEAD = 200
+            private_constant :Place, :OVERHEAD
 
-            # @param most_bytes [Integer]
-            def initialize(most_bytes)
+            # @return [Integer] bytes that it may take up, with its places
+            attr_reader :most
+
+            # @param most_bytes [Integer] of bodies, with what they became
+            # @param most_places [Integer] how many of them
+            def initialize(most_bytes, most_places)
               @most_bytes = most_bytes
+              @most_places = most_places
+              @most = most_bytes + most_places * OVERHEAD
               @ring = nil
               @next = 0
               @places = {}
             end
 
             # @return [Integer] that are taken up
-            def bytes = @ring ? @ring.bytesize : 0
+            def bytes = (@ring ? @ring.bytesize : 0) + size * OVERHEAD
 
             # @return [Integer] how many there are
             def size = @places.size
@@ -41,7 +49,7 @@ module Hikyaku
             def keep(hash, plain, name, coded)
               size = plain.bytesize + coded.bytesize
               @places.delete(hash)
-              return if size > @most_bytes
+              return if size > @most_bytes || @most_places.zero?
               at = place(size)
               write(at, plain)
               write(at + plain.bytesize, coded)
@@ -73,7 +81,7 @@ module Hikyaku
               @next += left if size > left
               at = @next
               @next += size
-              @places.shift while @places.any? && @places.first.last.at < @next - @most_bytes
+              @places.shift while @places.size >= @most_places || (@places.any? && @places.first.last.at < @next - @most_bytes)
               at
             end
 

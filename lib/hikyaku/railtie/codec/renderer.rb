@@ -1,0 +1,48 @@
+# frozen_string_literal: true
+
+module Hikyaku
+  class Railtie < ::Rails::Railtie
+    module CodecGlue
+      # Whether `render json:` in a controller is what Rails makes of it. Serialisers such as active_model_serializers put themselves before it, and leave
+      # attributes out: then what it says is packed, and no object behind it.
+      #
+      # @api private
+      module Renderer
+        # What `render json:` goes through, and which may be overridden.
+        METHODS = %i[_render_with_renderer_json _render_to_body_with_renderer render_to_body _normalize_options].freeze
+        GEMS = %w[actionpack actionview].freeze
+        # What writes as as_json says.
+        ENCODERS = /\A(?:ActiveSupport::JSON::|Oj::Rails::)/
+        private_constant :METHODS, :GEMS, :ENCODERS
+
+        class << self
+          # Asked each time: a gem may be loaded late, and a renderer be replaced.
+          #
+          # @param controller [ActionController::Metal]
+          # @return [Boolean] false, too, where nobody can tell
+          def rails?(controller)
+            ENCODERS.match?(ActiveSupport.json_encoder.name.to_s) && METHODS.all? { |name| from_rails?(controller.method(name)) }
+          rescue NameError
+            false
+          end
+
+          private
+
+          # Somebody's method may call that of Rails, and may stand between two of them.
+          def from_rails?(method)
+            while method
+              return false unless method.source_location&.first&.start_with?(*folders)
+              method = method.super_method
+            end
+            true
+          end
+
+          # A gem may be in a folder that goes by two names.
+          def folders
+            @folders ||= Gem.loaded_specs.values_at(*GEMS).compact.flat_map { |gem| [gem.full_gem_path, File.realpath(gem.full_gem_path)] }.uniq.map { |path| "#{path}/lib/" }.freeze
+          end
+        end
+      end
+    end
+  end
+end
