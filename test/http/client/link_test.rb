@@ -22,7 +22,8 @@ class HTTPClientLinkTest < Minitest::Test
 
   test "before anything is known, a little may be under way, on one connection" do
     assert_equal [nil, nil, 1_500.0, 14_600.0, 1], [@link.round_trip, @link.rate, @link.answer_bytes, @link.window, @link.connections]
-    assert_equal({"answer" => 1_500}, @link.record)
+    assert_empty @link.record
+    assert_predicate @link, :guessed?
   end
 
   test "the round trip is the shortest that was seen" do
@@ -134,7 +135,17 @@ class HTTPClientLinkTest < Minitest::Test
     end
   end
 
+  test "the first answer takes the place of a guess, and is remembered" do
+    @link.answered(8_000)
+    assert_equal [8_000.0, false, {"answer" => 8_000}], [@link.answer_bytes, @link.guessed?, @link.record]
+    again = Link.new(@link.record)
+    refute_predicate again, :guessed?
+    again.answered(1_000)
+    assert_in_delta 6_600, again.answer_bytes
+  end
+
   test "the mean of answers follows the newest, not too fast" do
+    @link.answered(1_500)
     @link.answered(2_500)
     assert_in_delta 1_700, @link.answer_bytes, 0.01
     100.times { @link.answered(10_000) }

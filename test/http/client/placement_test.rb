@@ -7,9 +7,7 @@ require "hikyaku/http/client"
 class HTTPClientPlacementTest < Minitest::Test
   Client = Hikyaku::HTTP::Client
   TRIP = 0.6
-  Pool = Struct.new(:connections) do
-    def under_way = 0
-
+  Pool = Struct.new(:connections, :under_way) do
     def more? = true
   end
   # One that stands, or is being opened for so many seconds; it has brought so many bytes, and was asked so much since it was idle.
@@ -58,6 +56,13 @@ class HTTPClientPlacementTest < Minitest::Test
     assert_equal [30, 30], given(requests: 60, standing: 2, asked: 15, **way, rate: 2_000_000)
   end
 
+  # 14,600 bytes on each of six connections that are worth it.
+  test "before the rate is known, so much is asked as may come at once: by the size of the answers that came, or a small one" do
+    unknown = {requests: 200, standing: 1, rate: nil, under_way: 1}
+    assert_equal [10], given(**unknown, answer: 8_600)
+    assert_equal [128], given(**unknown, answer: nil) # as many as one takes
+  end
+
   test "room is by the usual size of answers, and not by how small they may be" do
     placed = place(requests: 4, standing: 1, answer: 8_000)
     assert_in_delta 32_000, placed.spent
@@ -72,14 +77,14 @@ class HTTPClientPlacementTest < Minitest::Test
     sizes
   end
 
-  def place(requests:, standing:, opening: [], round_trip: TRIP, asked: 0, budget: Float::INFINITY, answer: 1_500, rate: 1_000_000)
+  def place(requests:, standing:, opening: [], round_trip: TRIP, asked: 0, under_way: 0, budget: Float::INFINITY, answer: 1_500, rate: 1_000_000)
     now = 10.0
     connections = Array.new(standing) { |i| Connection.new(nil, 0, (i == 1) ? 1 : 0, asked, Array.new([asked, 1].min) { exchange(-1) }) } + opening.map { |seconds| Connection.new(now - seconds, 0, 0, 0, []) }
-    link = Client::Link.new("round_trip" => round_trip, "rate" => rate, "answer" => answer)
+    link = Client::Link.new("round_trip" => round_trip, **{"rate" => rate, "answer" => answer}.compact)
     waiting = Client::Waiting.new
     requests.times { |number| waiting.add(exchange(number)) }
     verdict = Client::Verdict.new(nil, now: 0.0)
-    placement = Client::Placement.new(Pool.new(connections), waiting, link: link, verdict: verdict, pipe: true, budget: budget, now: now)
+    placement = Client::Placement.new(Pool.new(connections, under_way), waiting, link: link, verdict: verdict, pipe: true, budget: budget, now: now)
     waiting.hand_out { |exchange| placement.give?(exchange) }
     placement
   end

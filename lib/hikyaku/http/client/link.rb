@@ -52,6 +52,7 @@ module Hikyaku
         # @param record [Hash, nil] what {#record} gave once
         def initialize(record = nil)
           @answer_bytes = FIRST_ANSWER.to_f
+          @guessed = true
           @flow = Flow.new
           @rates = []
           @steady = 0
@@ -84,8 +85,12 @@ module Hikyaku
         #
         # @param bytes [Integer] of its head and body
         def answered(bytes)
-          @answer_bytes += (bytes - @answer_bytes) * WEIGHT
+          @answer_bytes += (bytes - @answer_bytes) * (@guessed ? 1 : WEIGHT)
+          @guessed = false
         end
+
+        # @return [Boolean] whether the size of answers is a guess: none has come, now or another day
+        def guessed? = @guessed
 
         # @return [Float] bytes of an answer, as small as it may well be: for what is asked before anything is known of this page's
         def hoped_bytes = LEAST_ANSWER.clamp(@answer_bytes / HOPE, @answer_bytes)
@@ -122,7 +127,7 @@ module Hikyaku
         end
 
         # @return [Hash] of JSON's values
-        def record = {"round_trip" => @round_trip&.round(6), "rate" => @rate&.round, "answer" => @answer_bytes.round}.compact
+        def record = {"round_trip" => @round_trip&.round(6), "rate" => @rate&.round, "answer" => (@answer_bytes.round unless @guessed)}.compact
 
         # @return [Boolean]
         def near? = !round_trip.nil? && round_trip < NEAR
@@ -144,6 +149,7 @@ module Hikyaku
           @rate = @rates.last
           @steady = STEADY if @rate
           @answer_bytes = Float(answer).clamp(64.0, 1e9) if answer
+          @guessed = answer.nil?
           @recalled = true
         end
       end

@@ -30,7 +30,7 @@ module Hikyaku
         def initialize(pool, waiting, link:, verdict:, pipe:, budget:, now:)
           @pool = pool
           @waiting = waiting
-          @mean = (link.rate.nil? || pool.under_way.zero?) ? link.hoped_bytes : link.answer_bytes
+          @mean = ((link.rate.nil? && link.guessed?) || pool.under_way.zero?) ? link.hoped_bytes : link.answer_bytes
           @usual = link.answer_bytes
           @budget = budget
           @spent = 0.0
