@@ -50,9 +50,10 @@ class HTTPClientPlacementTest < Minitest::Test
   test "others are given what the first connection cannot bring, and it has the rest: the one that brought the most" do
     # 14,600 bytes, of answers that may be half as large as usual.
     way = {rate: 100_000, round_trip: 0.3, answer: 1_460}
-    assert_equal [20, 40], given(requests: 60, standing: 2, **way)
+    assert_equal [40, 20], given(requests: 60, standing: 2, **way)
     assert_equal [2, 2], given(requests: 4, standing: 2, **way)
-    assert_equal [5, 55], given(requests: 60, standing: 2, asked: 15, **way)
+    assert_equal 1, place(requests: 1, standing: 2, **way).to_enum(:each).map { |connection, _| connection.brought }.sum
+    assert_equal [55, 5], given(requests: 60, standing: 2, asked: 15, **way)
     assert_equal [30, 30], given(requests: 60, standing: 2, asked: 15, **way, rate: 2_000_000)
   end
 

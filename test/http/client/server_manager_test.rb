@@ -408,11 +408,13 @@ class HTTPClientServerManagerTest < Minitest::Test
       manager = manager_of(server)
       3.times { manager.verdict.closed_after(2, told: false) }
       pool = manager.instance_variable_get(:@pool)
-      stub = Struct.new(:idle?, :usable?, :probing, :asked)
+      stub = Struct.new(:idle?, :usable?, :probing, :asked, :brought)
       {[true, true, false, 1] => true, [false, true, false, 1] => false, [true, false, false, 1] => false, [true, true, true, 1] => false, [true, true, false, 2] => false}.each do |state, idle|
         pool.connections.replace([stub.new(*state)])
         assert_equal idle, !pool.idle.nil?, state.inspect
       end
+      pool.connections.replace([10, 30, 20].map { |bytes| stub.new(true, true, false, 1, bytes) })
+      assert_equal 30, pool.idle.brought
     end
   end
 

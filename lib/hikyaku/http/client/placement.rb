@@ -41,7 +41,9 @@ module Hikyaku
           @space = pipe ? link.window - pool.connections.sum { |connection| connection.load(@mean) } : 0
           @places = pool.connections.filter_map { |connection| place(connection) if connection.usable? && !connection.probing }
           @share = share
-          @first_place = @places.max_by { |place| place.connection.brought }
+          # A server sends more at once where it has sent more: these come first among those that have as little to do.
+          @places.sort_by! { |place| -place.connection.brought } if @places.size > 1
+          @first_place = @places.first
           @beside = SMALLER * link.relief / @usual
           reserve
         end

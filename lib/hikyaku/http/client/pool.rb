@@ -64,10 +64,16 @@ module Hikyaku
         # @return [Integer] bytes that came over the connections that stand
         def brought = @connections.sum(&:brought)
 
-        # @return [Connection, nil] one with nothing to do, that takes anything which may go behind others
+        # @return [Connection, nil] of those with nothing to do, that take anything which may go behind others, the one that has brought the most: a server
+        #   sends more at once there (RFC 5681, section 3.1)
         def idle
           limit = @verdict.most_per_connection
-          @connections.find { |connection| connection.idle? && connection.usable? && !connection.probing && (limit.nil? || connection.asked < limit) }
+          best = nil
+          @connections.each do |connection|
+            next unless connection.idle? && connection.usable? && !connection.probing && (limit.nil? || connection.asked < limit)
+            best = connection if best.nil? || connection.brought > best.brought
+          end
+          best
         end
 
         # @param connection [Connection]
