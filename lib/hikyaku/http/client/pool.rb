@@ -70,7 +70,8 @@ module Hikyaku
           limit = @verdict.most_per_connection
           best = nil
           @connections.each do |connection|
-            next unless connection.idle? && connection.usable? && !connection.probing && (limit.nil? || connection.asked < limit)
+            next unless connection.idle? && connection.usable? && !connection.probing
+            next if limit && connection.asked >= limit
             best = connection if best.nil? || connection.brought > best.brought
           end
           best
