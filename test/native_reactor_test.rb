@@ -23,7 +23,7 @@ class NativeReactorTest < Minitest::Test
       warn "#{error.class}: #{error.message}\n#{error.backtrace.first(5).join("\n")}"
       exit!(2)
     end
-    assert_equal 0, Timeout.timeout(20) { Process.wait2(pid) }.last.exitstatus
+    assert_equal 0, Timeout.timeout(60) { Process.wait2(pid) }.last.exitstatus
   rescue Timeout::Error
     Process.kill(:KILL, pid)
     Process.wait(pid)
@@ -31,7 +31,7 @@ class NativeReactorTest < Minitest::Test
   end
 
   def ruby(script)
-    Timeout.timeout(30) { Open3.capture2e(RbConfig.ruby, *$LOAD_PATH.map { |path| "-I#{path}" }, "-rhikyaku/native_reactor", "-rhikyaku/hub", "-rsocket", "-e", script) }
+    Timeout.timeout(60) { Open3.capture2e(RbConfig.ruby, *$LOAD_PATH.map { |path| "-I#{path}" }, "-rhikyaku/native_reactor", "-rhikyaku/hub", "-rsocket", "-e", script) }
   end
 
   PRELUDE = <<~RUBY
@@ -41,6 +41,51 @@ class NativeReactorTest < Minitest::Test
     readers = Array.new(50) { UNIXSocket.pair.then { |ours, theirs| reactor.attach(hub.subscribe(grant), ours); theirs } }
     readers.each { |reader| reader.readpartial(100) }
   RUBY
+
+  # What containers do: io_uring_setup (425 on every architecture) fails with EPERM.
+  FORBID_IO_URING = <<~RUBY
+    require "fiddle"
+    filter = [[0x20, 0, 0, 0], [0x15, 0, 1, 425], [0x06, 0, 0, 0x00050001], [0x06, 0, 0, 0x7fff0000]].map { |line| line.pack("SCCL") }.join
+    program = [filter.bytesize / 8, Fiddle::Pointer[filter].to_i].pack("Sx6Q")
+    prctl = Fiddle::Function.new(Fiddle.dlopen(nil)["prctl"], [Fiddle::TYPE_INT, Fiddle::TYPE_LONG, Fiddle::TYPE_VOIDP, Fiddle::TYPE_LONG, Fiddle::TYPE_LONG], Fiddle::TYPE_INT)
+    abort "no seccomp" unless prctl.call(38, 1, nil, 0, 0).zero? && prctl.call(22, 2, Fiddle::Pointer[program], 0, 0).zero?
+  RUBY
+
+  test "where io_uring is forbidden deliveries are sent one by one, and the log says so" do
+    out, status = ruby(<<~RUBY)
+      #{FORBID_IO_URING}
+      require "logger"
+      #{PRELUDE.sub("NativeReactor.new(hub)", "NativeReactor.new(hub, logger: Logger.new($stdout))")}
+      hub.publish(Hikyaku::Hub::Update.new(topics: ["/a"], data: "hello"))
+      reactor.wake
+      puts readers.count { |reader| reader.wait_readable(60) && reader.readpartial(1_000).include?("hello") }
+    RUBY
+
+    assert status.success?, out
+    assert_match(/io_uring is not available \(Operation not permitted\): each delivery is a send\(\) of its own/, out)
+    assert_equal "50", out.lines.last.chomp
+  end
+
+  # Closing the descriptor is what makes the kernel refuse.
+  test "where io_uring ends in the middle deliveries are sent one by one, and the log says so" do
+    out, status = ruby(<<~RUBY)
+      require "logger"
+      #{PRELUDE.sub("NativeReactor.new(hub)", "NativeReactor.new(hub, logger: Logger.new($stdout))")}
+      ring = Dir["/proc/self/fd/*"].find { |entry| File.symlink?(entry) && File.readlink(entry).include?("io_uring") }
+      IO.for_fd(File.basename(ring).to_i).close if ring
+      hub.publish(Hikyaku::Hub::Update.new(topics: ["/a"], data: "hello"))
+      reactor.wake
+      came = readers.count { |reader| reader.wait_readable(60) && reader.readpartial(1_000).include?("hello") }
+      sleep 0.05 until !ring || reactor.stats[:ring_error] > 0
+      reactor.send(:report)
+      puts came, ring ? "used" : "none"
+    RUBY
+
+    assert status.success?, out
+    assert_equal "50", out.lines[-2].chomp
+    skip "no io_uring on this machine" if out.lines.last.chomp == "none"
+    assert_match(/WARN.*io_uring has ended \(Bad file descriptor\): each delivery is a send\(\) of its own from now on/, out)
+  end
 
   test "only the native engine can be driven" do
     hub = Hikyaku::Hub.new(hub_url: DriverContract::HUB_URL, engine: Hikyaku::Hub::RubyEngine)
@@ -80,7 +125,7 @@ class NativeReactorTest < Minitest::Test
     @hub.unsubscribe(subscriber)
     ours, theirs = UNIXSocket.pair
     @reactor.attach(subscriber, ours)
-    assert_match(/\Aretry: \d+\n\n\z/, Timeout.timeout(5) { theirs.read })
+    assert_match(/\Aretry: \d+\n\n\z/, Timeout.timeout(60) { theirs.read })
   end
 
   test "the loop's thread survives what others raise in it" do
@@ -111,7 +156,7 @@ class NativeReactorTest < Minitest::Test
     read_until(reader, ":")
     reactor_thread.tap(&:kill).join
     @hub.shutdown
-    assert_match(/\Aretry: \d+\n\n\z/, Timeout.timeout(5) { reader.read })
+    assert_match(/\Aretry: \d+\n\n\z/, Timeout.timeout(60) { reader.read })
     refute @reactor.running?
   end
 
@@ -133,7 +178,7 @@ class NativeReactorTest < Minitest::Test
       readers = Array.new(20) { subscribe("/a") }
       readers.each { |reader| read_until(reader, ":") }
       @reactor.stop
-      readers.each { |reader| Timeout.timeout(5) { reader.read } && reader.close }
+      readers.each { |reader| Timeout.timeout(60) { reader.read } && reader.close }
       @open.each { |socket| socket.close unless socket.closed? }
     end
     assert_equal before, Dir["/proc/self/fd/*"].size
@@ -173,7 +218,7 @@ class NativeReactorTest < Minitest::Test
     end
     count = @hub.stats[:publishes]
     publish("/a", "the end")
-    received = Timeout.timeout(20) { collector.value }
+    received = Timeout.timeout(60) { collector.value }
     assert_equal count + 1, received.scan(/^data: /).size
   end
 
@@ -243,4 +288,14 @@ class NativeReactorTest < Minitest::Test
     @reactor.stop
     assert_nil @reactor.stats[:connections]
   end
+end
+
+class NativeReactorWithoutIoUringTest < Minitest::Test
+  include DriverContract
+
+  def engine = Hikyaku::Hub::NativeEngine
+
+  def new_reactor(hub, **options) = Hikyaku::NativeReactor.new(hub, io_uring: false, **options)
+
+  def reactor_thread = Thread.list.find { |thread| thread.name == "hikyaku-reactor" && thread == @reactor.instance_variable_get(:@thread) }
 end

@@ -17,27 +17,36 @@ module Hikyaku
     SEND_BUFFER = 64 * 1024
     # Seconds that a stop takes at most.
     DRAIN_SECONDS = 5
-    private_constant :SEND_BUFFER, :DRAIN_SECONDS
+    # Between two looks for what nobody uses any more.
+    TIDY_SECONDS = 5
+    # Between two looks for what the log should say of the loop.
+    REPORT_SECONDS = 5
+    private_constant :SEND_BUFFER, :DRAIN_SECONDS, :TIDY_SECONDS, :REPORT_SECONDS
 
     # @param hub [Hub, nil] with a NativeEngine; nil: there is none
     # @param broker [Broker::NativeEngine, nil] see Sessions
     # @param write_timeout [Numeric, nil] seconds without progress after which a blocked subscriber is closed
+    # @param io_uring [Boolean] whether it delivers with io_uring, where the kernel allows that
     # @param logger [Logger, nil]
     # @param limits [Hash] see Requests#take_requests for those of requests
     # @option limits [Numeric] :drain_timeout seconds that a stop takes at most: for what is pending, and for clients that
     #   are slow to take it
     # @raise [NativeUnavailable]
-    def initialize(hub, broker: nil, write_timeout: 30, logger: nil, **limits)
+    def initialize(hub, broker: nil, write_timeout: 30, io_uring: true, logger: nil, **limits)
       @hub = hub
       @broker = broker
       @engine = hub&.drive { |engine| engine }
       raise NativeUnavailable, "this reactor is for the native engine, not for #{@engine.class}" unless @engine.nil? || @engine.is_a?(Hub::NativeEngine)
       @logger = logger
-      @options = {serves: false, write_timeout: write_timeout, send_buffer: SEND_BUFFER, drain_timeout: DRAIN_SECONDS, **limits}
+      @options = {serves: false, write_timeout: write_timeout, io_uring: io_uring, send_buffer: SEND_BUFFER, drain_timeout: DRAIN_SECONDS, **limits}
       @start = Mutex.new
       @thread = @pid = nil
       @repeats = Repeats.new(logger)
-      hub&.driver = self
+      @reported = {}
+      every(REPORT_SECONDS) { report } if logger
+      return unless hub
+      hub.driver = self
+      every(TIDY_SECONDS) { @engine.trim if hub.drive { |engine| engine.tidy } }
     end
 
     # Takes over a connection. What the subscriber has missed is sent at once.
@@ -96,7 +105,7 @@ module Hikyaku
     #
     # @return [Hash{Symbol => Integer}] connections, streams, sessions, accepted, requests, bytes_in, bytes_out,
     #   refused_connections, refused_of_address, refused_asks, malformed, timed_out_heads, timed_out_writes, timed_out_idle,
-    #   timed_out_hellos, turns, turn_ns, longest_turn_ns; with a hub grant_hits, grant_misses, asks, decisions, decision_bytes
+    #   timed_out_hellos, accept_pauses, ring_error, turns, turn_ns, longest_turn_ns; with a hub grant_hits, grant_misses, asks, decisions, decision_bytes
     def stats
       return _loop_stats || {} unless @engine
       gate = _gate_stats(@engine)
@@ -115,12 +124,31 @@ module Hikyaku
       return if running?
       @start.synchronize do
         next if running?
-        _open(@engine, @broker, {secret: SecureRandom.bytes(16), **@options}) unless _open?
+        open unless _open?
         @pid = Process.pid
         @thread = Thread.handle_interrupt(StandardError => :never) { Thread.new { run } }
         @thread.name = "hikyaku-reactor"
         @repeats.start
       end
+    end
+
+    def open
+      error = _open(@engine, @broker, {secret: SecureRandom.bytes(16), **@options})
+      return unless error
+      @logger&.info("reactor: io_uring is not available (#{SystemCallError.new(nil, error).message}): each delivery is a send() of its own")
+    end
+
+    # What the loop goes on without, which nobody would notice else.
+    def report
+      figures = _loop_stats or return
+      error, pauses = figures.values_at(:ring_error, :accept_pauses)
+      if error > 0 && error != @reported[:ring_error]
+        @logger.warn("reactor: io_uring has ended (#{SystemCallError.new(nil, error).message}): each delivery is a send() of its own from now on")
+      end
+      if pauses > @reported.fetch(:accept_pauses, 0)
+        @logger.warn("reactor: no file or no memory was left for new connections: they wait. Raise the limit of open files (ulimit -n), or lower max_connections")
+      end
+      @reported = figures
     end
 
     def run

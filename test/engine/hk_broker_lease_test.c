@@ -14,13 +14,16 @@ HK_TEST(a_lease_that_ends_makes_its_message_a_suspect_which_comes_alone)
     world_pass(&world, SECOND - 1);
     expect_nothing(&client);
     world_pass(&world, 1);
+    expect_nothing(&client);
+    client_free(&client, 3, first.delivery, first.delivery, 0);
+    expect_error(&client, HK_CODE_STALE, 3);
     push_t second = expect_push(&client, "a");
     HK_CHECK_EQUAL_INT(HK_PUSH_AGAIN | HK_PUSH_SUSPECT, second.flags);
     HK_CHECK_EQUAL_INT(2, second.attempt);
     HK_CHECK_EQUAL_INT(1, second.crashes);
     client_send(&client, 0, "work", "b", &PLAIN);
-    client_free(&client, 3, first.delivery, first.delivery, 0);
-    expect_error(&client, HK_CODE_STALE, 3);
+    client_free(&client, 4, first.delivery, first.delivery, 0);
+    expect_error(&client, HK_CODE_STALE, 4);
     expect_nothing(&client);
     client_free(&client, 0, second.delivery, second.delivery, 0);
     expect_push(&client, "b");
@@ -61,8 +64,12 @@ HK_TEST(a_message_is_dead_when_its_receivers_vanished_with_it_as_often_as_they_m
     client_send(&client, 0, "work", "a", &PLAIN);
     expect_push(&client, "a");
     world_pass(&world, SECOND);
+    expect_nothing(&client);
+    client_credit(&client, 1, 2, 0);
     expect_push(&client, "a");
     world_pass(&world, SECOND);
+    expect_nothing(&client);
+    client_credit(&client, 1, 2, 0);
     expect_nothing(&client);
     client_query(&client, 4, 3, "work", 0, 0);
     HK_CHECK_BYTES("{\"dead\":[{\"id\":1,\"reason\":2,\"words\":\"\",\"failures\":0,\"crashes\":2,\"age_ms\":2000,"

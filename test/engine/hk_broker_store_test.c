@@ -301,6 +301,71 @@ HK_TEST(a_full_disk_refuses_messages_and_takes_frees_until_there_is_room)
     hk_disk_free(disk);
 }
 
+/* As many identities as there may be, with maps as large as they may be. */
+static void number_as_many_as_possible(world_t *world)
+{
+    client_t client;
+    char identity[256] = {0};
+    memset(identity, 'i', 255);
+    for (uint32_t i = 0; i < hk_broker_identities_most(HK_JOURNAL_SEGMENT_LEAST); i++) {
+        identity[snprintf(identity, 4, "%03u", i)] = 'i';
+        client_open(world, &client, identity, 1);
+        client_send(&client, 1, "q", "x", &(sending_t){.sequence = 4096, .level = 1});
+        expect_ack(&client, HK_FRAME_SEND, 1);
+        client_gone(&client);
+    }
+}
+
+HK_TEST(a_full_disk_takes_frees_and_a_restart_whatever_identities_there_are_and_come_again)
+{
+    hk_disk_t *disk = hk_disk_new();
+    world_t world;
+    client_t client;
+    begin(&world, disk);
+    number_as_many_as_possible(&world);
+    disk->room = HK_JOURNAL_SEGMENT_LEAST;
+    client_open(&world, &client, NULL, 0);
+    char payload[501] = {0}, identity[256] = {0};
+    memset(payload, 'p', 500);
+    hk_frame_t frame = {.type = HK_FRAME_ACK};
+    for (int i = 0; i < 1000 && frame.type == HK_FRAME_ACK; i++) {
+        client_send(&client, 1, "q", payload, &WRITTEN);
+        world_turn(&world);
+        HK_CHECK(client_next(&client, &frame));
+    }
+    HK_CHECK(frame.type == HK_FRAME_ERROR);
+    memset(identity, 'i', 255);
+    memcpy(identity, "007", 3);
+    for (uint64_t epoch = 2; epoch < 200; epoch++) {
+        client_t again_and_again;
+        client_open(&world, &again_and_again, identity, epoch);
+        client_gone(&again_and_again);
+        world_turn(&world);
+    }
+    disk->room = 0;
+    uint64_t messages = world_stats(&world).messages;
+    for (uint64_t i = 0; i < 8; i++) {
+        again(&world, disk, false);
+        HK_CHECK_EQUAL_UINT(messages - i, world_stats(&world).messages);
+        client_open(&world, &client, NULL, 0);
+        client_subscribe(&client, 1, "q", 1);
+        world_turn(&world);
+        HK_CHECK(client_next(&client, &frame));
+        HK_CHECK(frame.type == HK_FRAME_PUSH);
+        client_free(&client, 5, 0, UINT64_MAX, 2);
+        world_turn(&world);
+        bool acknowledged = false;
+        while (client_next(&client, &frame)) {
+            acknowledged = acknowledged || frame.type == HK_FRAME_ACK;
+        }
+        HK_CHECK(acknowledged);
+    }
+    HK_CHECK_EQUAL_UINT(hk_broker_identities_most(HK_JOURNAL_SEGMENT_LEAST), world_stats(&world).identities);
+    disk->room = SIZE_MAX;
+    world_close(&world);
+    hk_disk_free(disk);
+}
+
 HK_TEST(a_disk_that_was_full_is_looked_at_again_though_time_brings_nothing_else)
 {
     hk_disk_t *disk = hk_disk_new();
@@ -340,7 +405,7 @@ HK_TEST(messages_whose_bytes_are_on_the_disk_alone_are_read_again)
     world_t world;
     client_t client, receiver;
     hk_broker_options_t options = on(disk);
-    options.max_memory = 1; /* nothing stays that need not */
+    options.max_memory = 64 * 1024; /* room for 600 messages on the disk, and less than a piece for their contents */
     world_open(&world, &options);
     client_open(&world, &client, NULL, 0);
     fill(&client, 20, "q", 0);

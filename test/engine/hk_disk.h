@@ -66,7 +66,7 @@ typedef struct hk_disk {
     hk_disk_file_t *first_contents;
     size_t first_content_count;
     size_t open[HK_DISK_FDS]; /* file + 1 */
-    bool locked;
+    bool locked, moved;       /* moved: its path leads elsewhere */
     uint64_t random_state;
     int64_t now;
 
@@ -270,6 +270,27 @@ static inline int64_t hk_disk_call_size(void *context, int fd)
     return hk_disk_fails(context, "size") ? -1 : (int64_t)hk_disk_of(context, fd, &file)->size;
 }
 
+static inline int hk_disk_call_linked(void *context, int fd)
+{
+    hk_disk_t *disk = context;
+    size_t file;
+    hk_disk_of(disk, fd, &file);
+    for (size_t i = 0; i < disk->entry_count; i++) {
+        if (disk->entries[i].file == file) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static inline int hk_disk_call_is_at(void *context, int dir, const char *path)
+{
+    const hk_disk_t *disk = context;
+    (void)dir;
+    (void)path;
+    return !disk->moved;
+}
+
 static inline ssize_t hk_disk_call_read_at(void *context, int fd, void *bytes, size_t size, uint64_t offset)
 {
     size_t at;
@@ -443,6 +464,13 @@ static inline int64_t hk_disk_call_monotonic(void *context)
     return ((hk_disk_t *)context)->now += 1000;
 }
 
+/* The disk's files have no times. */
+static inline int64_t hk_disk_call_wall(void *context)
+{
+    (void)context;
+    return 1700000000000000000;
+}
+
 /* -- Disks --------------------------------------------------------------------------------------------------------- */
 
 static inline hk_disk_t *hk_disk_new(void)
@@ -456,6 +484,8 @@ static inline hk_disk_t *hk_disk_new(void)
         .open = hk_disk_call_open,
         .lock = hk_disk_call_lock,
         .size = hk_disk_call_size,
+        .linked = hk_disk_call_linked,
+        .is_at = hk_disk_call_is_at,
         .read_at = hk_disk_call_read_at,
         .write_at = hk_disk_call_write_at,
         .sync_data = hk_disk_call_sync_data,
@@ -467,6 +497,7 @@ static inline hk_disk_t *hk_disk_new(void)
         .random = hk_disk_call_random,
         .error = hk_disk_call_error,
         .monotonic = hk_disk_call_monotonic,
+        .wall = hk_disk_call_wall,
     };
     disk->room = SIZE_MAX;
     return disk;

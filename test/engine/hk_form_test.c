@@ -106,3 +106,14 @@ HK_TEST(only_two_hexadecimal_digits_make_an_escape)
         }
     }
 }
+
+HK_TEST(a_form_with_too_many_fields_is_told_by_its_marks)
+{
+    HK_CHECK(!hk_form_exceeds(hk_bytes(NULL, 0), 1));
+    HK_CHECK(!hk_form_exceeds(HK_BYTES("a=b"), 1));
+    HK_CHECK(hk_form_exceeds(HK_BYTES("&"), 1));
+    HK_CHECK(!hk_form_exceeds(HK_BYTES("a=b&c"), 2));
+    HK_CHECK(hk_form_exceeds(HK_BYTES("a=b&c&"), 2));
+    HK_CHECK(hk_form_exceeds(HK_BYTES("&&&"), 3));
+    HK_CHECK(!hk_form_exceeds(HK_BYTES("&&&"), 4));
+}

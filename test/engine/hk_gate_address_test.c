@@ -128,7 +128,7 @@ static const struct {
     {"::1%lo", true},
     {"::2", false},
     {"::", false},
-    {"::ffff:10.0.0.1", false},
+    {"::ffff:10.0.0.1", true},
     {"::10.0.0.1", false},
     {"::ffff:172.16.0.1", true},
     {"172.16.0.1", false},
@@ -138,7 +138,7 @@ static const struct {
     {"localhost", false},
 };
 
-HK_TEST(an_address_lies_in_networks_of_its_own_family_alone)
+HK_TEST(an_address_lies_in_networks_of_its_own_family_alone_unless_it_is_IPv4_mapped_to_IPv6)
 {
     for (size_t i = 0; i < ROWS(members); i++) {
         hk_test_note("the address %s", members[i].address);
@@ -170,8 +170,8 @@ static const struct {
     {"10.0.0.1", "10.0.0.3, 10.0.0.2", NULL, "10.0.0.3"},
     {"10.0.0.1", "::1, 2001:db8::5", NULL, "::1"},
     {"10.0.0.1", "1.1.1.1, unknown, 10.0.0.2", NULL, "unknown"},
-    {"10.0.0.1", "1.1.1.1, ::ffff:10.0.0.2", NULL, "::ffff:10.0.0.2"},
-    {"::ffff:10.0.0.1", "198.51.100.1", NULL, "::ffff:10.0.0.1"},
+    {"10.0.0.1", "1.1.1.1, ::ffff:10.0.0.2", NULL, "1.1.1.1"},
+    {"::ffff:10.0.0.1", "198.51.100.1", NULL, "198.51.100.1"},
     {"10.0.0.1", "1.1.1.1, 10.0.0.0/8", NULL, "10.0.0.0/8"},
     {"10.0.0.1", "1.1.1.1, 10.0.0.2:80", NULL, "10.0.0.2:80"},
     {"10.0.0.1", "", NULL, "10.0.0.1"},
@@ -214,4 +214,32 @@ HK_TEST(a_client_without_trusted_proxies_is_the_peer)
     hk_http1_header_t header = {HK_BYTES("X-Forwarded-For"), HK_BYTES("1.2.3.4, 10.0.0.1")};
     HK_CHECK_BYTES("10.0.0.1", hk_gate_client(NULL, 0, &header, 1, HK_BYTES("10.0.0.1")));
     HK_CHECK_BYTES("10.0.0.1", hk_gate_client(NULL, 0, &header, 1, HK_BYTES("")));
+}
+
+HK_TEST(a_client_is_counted_by_its_IPv4_address_or_its_IPv6_network)
+{
+    static const struct {
+        const char *address, *client;
+    } rows[] = {
+        {"192.0.2.1", "192.0.2.1"},
+        {"::ffff:192.0.2.1", "192.0.2.1"},
+        {"[::FFFF:c000:201]", "192.0.2.1"},
+        {"::192.0.2.1", "0:0:0:0::/64"},
+        {"2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"},
+        {"[2001:DB8:1:2::1%eth0]", "2001:db8:1:2::/64"},
+        {"ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "ffff:ffff:ffff:ffff::/64"},
+        {"1.2.3.4:80", "1.2.3.4:80"},
+        {"unknown", "unknown"},
+        {"", ""},
+    };
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        char room[HK_IP_CLIENT_BYTES];
+        HK_CHECK_BYTES(rows[i].client, hk_ip_client(hk_test_text(rows[i].address), room));
+    }
+    HK_CHECK(hk_ip_is_loopback(HK_BYTES("127.1.2.3")));
+    HK_CHECK(hk_ip_is_loopback(HK_BYTES("::ffff:127.0.0.1")));
+    HK_CHECK(hk_ip_is_loopback(HK_BYTES("0:0:0:0:0:0:0:1")));
+    HK_CHECK(!hk_ip_is_loopback(HK_BYTES("::2")));
+    HK_CHECK(!hk_ip_is_loopback(HK_BYTES("127.0.0.1.example")));
+    HK_CHECK(hk_networks_hold(networks, ROWS(networks), HK_BYTES("::ffff:10.0.0.1")));
 }

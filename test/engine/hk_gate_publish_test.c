@@ -381,3 +381,17 @@ HK_TEST(without_memory_nothing_is_published)
         }
     }
 }
+
+HK_TEST(a_form_or_a_query_with_too_many_fields_is_asked)
+{
+    hk_gate_options_t options = gate_options();
+    options.max_fields = 3;
+    setup_t setup;
+    HK_CHECK_STATUS(HK_OK, try_set_up(&setup, hub_options(), options));
+    HK_CHECK_STATUS(HK_OK, try_remember(setup.gate, TOKEN, HK_BYTES(HEAD), grant_of("", "/a", "", HK_NEVER)));
+    hk_gate_answer_t answer;
+    HK_CHECK_STATUS(HK_OK, serve(setup.gate, TOKEN, HK_BYTES("topic=/a&x&data=1"), &answer));
+    HK_CHECK_STATUS(HK_UNKNOWN, serve(setup.gate, TOKEN, HK_BYTES("topic=/a&x&data=1&"), &answer));
+    HK_CHECK_STATUS(HK_UNKNOWN, serve(setup.gate, TOKEN, HK_BYTES("topic=/a&&&data=1"), &answer));
+    tear_down(setup);
+}

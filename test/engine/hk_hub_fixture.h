@@ -118,16 +118,20 @@ static inline size_t fixture_program(hk_bytes_t text, uint8_t *program)
     return (size_t)(at + 16 - program);
 }
 
+/* What a pattern before which "$" stands costs: a topic takes it long. */
+enum { FIXTURE_COST = 10000 };
+
 /* A pattern before which "!" stands closes readers that lose something of it. */
 static inline hk_status_t fixture_matcher(hk_bytes_t pattern, hk_matcher_t **matcher)
 {
     uint8_t program[1024];
-    bool closes = pattern.at[0] == '!';
-    if (closes) {
+    bool closes = pattern.at[0] == '!', costs = pattern.at[0] == '$';
+    if (closes || costs) {
         pattern = hk_bytes(pattern.at + 1, pattern.length - 1);
     }
     hk_matcher_options_t options = {
         .type = HK_BYTES("exact"), .pattern = pattern, .kind = HK_MATCHER_EXACT, .close_on_gap = closes};
+    options.cost = costs ? FIXTURE_COST : 0;
     if (hk_bytes_equal(pattern, HK_BYTES("*"))) {
         options.kind = HK_MATCHER_ALL;
     } else if (pattern.at[pattern.length - 1] == '*') {
@@ -358,9 +362,8 @@ static inline ptrdiff_t fixture_accept(reader_t *reader, hk_bytes_t bytes)
     return (ptrdiff_t)count;
 }
 
-static inline ptrdiff_t fixture_deliver(void *context, hk_subscriber_t *subscriber, hk_bytes_t bytes)
+static inline ptrdiff_t fixture_deliver_to_one(fixture_t *f, hk_subscriber_t *subscriber, hk_bytes_t bytes)
 {
-    fixture_t *f = context;
     reader_t *reader = hk_subscriber_connection(subscriber);
     HK_CHECK(reader->subscriber == subscriber);
     if (bytes.at != NULL) {
@@ -371,6 +374,16 @@ static inline ptrdiff_t fixture_deliver(void *context, hk_subscriber_t *subscrib
     HK_CHECK(f->closed_count < MOST_CLOSED);
     f->closed[f->closed_count++] = reader;
     return 0;
+}
+
+static inline void fixture_deliver(void *context, hk_subscriber_t *const *recipients, size_t count, hk_bytes_t bytes,
+                                   ptrdiff_t *accepted)
+{
+    HK_CHECK(count > 0 && count <= HK_MAX_RECIPIENTS);
+    HK_CHECK(count == 1 || bytes.at != NULL);
+    for (size_t i = 0; i < count; i++) {
+        accepted[i] = fixture_deliver_to_one(context, recipients[i], bytes);
+    }
 }
 
 /* Hands out to at most `limit`. Whoever had to be closed leaves. */

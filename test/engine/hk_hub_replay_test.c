@@ -262,7 +262,7 @@ HK_TEST(the_answer_outlives_the_record_that_an_announcement_evicts)
     reader_t reader;
     hk_hub_options_t options = fixture_options();
     options.announces = true;
-    options.history_bytes = 1000;
+    options.history_bytes = 500;
     fixture_begin(&f, &options);
     publish_as(&f, "/a", "1", "urn:a-rather-long-id-that-somebody-chose");
     fixture_subscribe(&f, &reader, &(wish_t){.matches = "/a", .cursor = "", .announced = true});

@@ -334,3 +334,42 @@ HK_TEST(memory_does_not_grow_with_readers_times_messages)
     HK_CHECK(fixture_stats(&f).history_bytes <= 20000);
     fixture_end(&f);
 }
+
+/* A turn's allowance is enough for four of the records. */
+HK_TEST(who_scans_with_costly_patterns_does_so_in_pieces_and_the_others_are_served_meanwhile)
+{
+    fixture_t f;
+    reader_t scans[3], coded, live, closed, gone;
+    wish_t wish = {.matches = "$/b* $/c*", .cursor = "earliest"};
+    bool more = false;
+    fixture_begin(&f, NULL);
+    for (size_t i = 0; i < 20; i++) {
+        fixture_publish(&f, "/a", "x");
+    }
+    fixture_publish(&f, "/b", "last");
+    for (size_t i = 0; i < 3; i++) {
+        fixture_subscribe(&f, &scans[i], &wish);
+    }
+    fixture_subscribe(&f, &closed, &wish);
+    fixture_subscribe(&f, &gone, &wish);
+    fixture_subscribe(&f, &live, &(wish_t){.matches = "/live"});
+    wish.form = HK_STREAM_MESSAGE_PACK;
+    fixture_subscribe(&f, &coded, &wish);
+    HK_CHECK_OK(fixture_serve(&f, 64, &more));
+    HK_CHECK(more && hk_hub_ready(f.hub));
+    fixture_publish(&f, "/live", "now");
+    HK_CHECK_OK(fixture_serve(&f, 64, &more));
+    HK_CHECK(more && live.received.length > 0);
+    for (size_t i = 0; i < 3; i++) {
+        HK_CHECK_EQUAL_UINT(0, scans[i].received.length);
+    }
+    HK_CHECK_EQUAL_UINT(0, coded.received.length);
+    fixture_unsubscribe(&f, &gone);
+    hk_hub_close(f.hub, closed.subscriber, HK_CLOSING_SHUTDOWN);
+    for (size_t i = 0; i < 3; i++) {
+        HK_CHECK_BYTES("last", fixture_data(&f, &scans[i]));
+    }
+    HK_CHECK(coded.received.length > 0);
+    HK_CHECK_EQUAL_INT(HK_CLOSING_SHUTDOWN, closed.closing);
+    fixture_end(&f);
+}

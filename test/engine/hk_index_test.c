@@ -264,6 +264,82 @@ HK_TEST(a_topic_that_more_patterns_select_than_it_remembers_finds_them_all_every
     hk_index_free(index);
 }
 
+/* Steps that a pattern costs in these tests, for each byte. */
+enum { COST = 10 };
+
+static hk_matcher_t *costly(size_t number)
+{
+    char path[40];
+    snprintf(path, sizeof(path), "/*%zu*", number);
+    hk_matcher_t *matcher = url_matcher("https://hub.example.com", path);
+    matcher->cost = COST;
+    return matcher;
+}
+
+HK_TEST(a_topic_is_matched_in_pieces_while_patterns_come_and_go)
+{
+    static hk_index_entry_t entries[MANY];
+    hk_index_t *index = new_index();
+    for (size_t i = 0; i < 300; i++) {
+        add(index, &entries[i], costly(i));
+    }
+    HK_CHECK_EQUAL_UINT(300 * COST, hk_index_cost(index));
+    hk_topic_t *topic = topic_of("/1-22-133");
+    HK_CHECK_EQUAL_UINT(300 * COST * 10, hk_index_steps(index, topic));
+    hk_index_survey_t survey;
+    HK_CHECK_OK(hk_index_survey_begin(index, topic, &survey));
+    size_t pieces = 1;
+    while (!hk_index_survey_step(index, &survey, &(uint64_t){1000})) {
+        if (++pieces == 3) {
+            hk_index_remove(index, &entries[1]);
+            hk_index_remove(index, &entries[299]);
+            add(index, &entries[300], costly(33));
+            add(index, &entries[301], costly(77));
+        }
+    }
+    hk_index_survey_end(&survey);
+    HK_CHECK_EQUAL_UINT(34, pieces);
+    HK_CHECK_EQUAL_UINT(0, hk_index_steps(index, topic));
+    check_found(index, topic, entries, 302);
+    HK_CHECK_EQUAL_UINT(0, hk_index_steps(index, topic));
+    check_found(index, topic, entries, 302);
+    /* Somebody else was faster. */
+    hk_topic_t *other = topic_of("/133");
+    HK_CHECK_OK(hk_index_survey_begin(index, other, &survey));
+    check_found(index, other, entries, 302);
+    HK_CHECK(hk_index_survey_step(index, &survey, &(uint64_t){UINT64_MAX}));
+    hk_index_survey_end(&survey);
+    check_found(index, other, entries, 302);
+    hk_topic_release(topic);
+    hk_topic_release(other);
+    hk_index_free(index);
+}
+
+HK_TEST(a_survey_remembers_more_than_a_topic_does_by_itself_and_ends_early_or_without_memory)
+{
+    static hk_index_entry_t entries[MANY];
+    hk_index_t *index = new_index();
+    for (size_t i = 0; i < 200; i++) {
+        hk_matcher_t *matcher = url_matcher("https://hub.example.com", "/a*");
+        matcher->cost = COST;
+        add(index, &entries[i], matcher);
+    }
+    hk_topic_t *topic = topic_of("/a1");
+    hk_index_survey_t survey;
+    HK_CHECK_OK(hk_index_survey_begin(index, topic, &survey));
+    HK_CHECK(!hk_index_survey_step(index, &survey, &(uint64_t){1}));
+    hk_index_survey_end(&survey);
+    HK_CHECK_OK(hk_index_survey_begin(index, topic, &survey));
+    HK_CHECK(hk_index_survey_step(index, &survey, &(uint64_t){UINT64_MAX}));
+    hk_index_survey_end(&survey);
+    HK_CHECK_EQUAL_UINT(0, hk_index_steps(index, topic));
+    check_found(index, topic, entries, 200);
+    hk_index_remove(index, &entries[7]);
+    check_found(index, topic, entries, 200);
+    hk_topic_release(topic);
+    hk_index_free(index);
+}
+
 HK_TEST(patterns_with_other_leading_paths_cost_a_new_topic_nothing)
 {
     static hk_index_entry_t entries[1000];

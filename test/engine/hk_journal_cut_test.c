@@ -23,6 +23,7 @@ static void open_after(hk_model_t *model, const hk_model_t *before, size_t chang
                  trouble.text);
     HK_CHECK_OK(status);
     model_check(before, &replayed, changes);
+    model_forget(model, before, &replayed, changes);
     for (uint64_t i = 0; i < replayed.count; i++) {
         model->sums[replayed.positions[i]] = replayed.sums[i];
         model->segments[replayed.positions[i]] = replayed.segments[i];
@@ -166,6 +167,7 @@ static bool open_full(hk_model_t *model, const hk_model_t *before, size_t change
         return false;
     }
     model_check(before, &replayed, changes);
+    model_forget(model, before, &replayed, changes);
     for (uint64_t i = 0; i < replayed.count; i++) {
         model->sums[replayed.positions[i]] = replayed.sums[i];
         model->segments[replayed.positions[i]] = replayed.segments[i];

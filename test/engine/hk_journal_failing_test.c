@@ -16,6 +16,11 @@ static bool is_repeated(void)
     return false;
 }
 
+static bool is_shortage(int error)
+{
+    return error == ENOSPC || error == EDQUOT || error == EMFILE || error == ENFILE;
+}
+
 /* What the same history is, with the call after so many failing; whether it came to that. */
 static bool run_failing(long call, int error, bool goes_on)
 {
@@ -69,13 +74,13 @@ static bool run_failing(long call, int error, bool goes_on)
             HK_CHECK_STATUS(HK_SYSTEM, hk_journal_close(model.journal));
         } else if (failed) {
             /* What may fail: what is made for want of room, and what is repeated. */
-            HK_CHECK(error == ENOSPC || error == EINTR || error == 0);
+            HK_CHECK(is_shortage(error) || error == EINTR || error == 0);
             hk_journal_drop_dead(model.journal);
         } else {
             status = hk_journal_close(model.journal);
             failed = model.disk->failed;
             HK_CHECK(status == HK_OK || (failed && status == HK_SYSTEM));
-            HK_CHECK(status != HK_OK || !failed || error == ENOSPC || error == EINTR || error == 0);
+            HK_CHECK(status != HK_OK || !failed || is_shortage(error) || error == EINTR || error == 0);
         }
     } else {
         HK_CHECK(failed);
@@ -130,6 +135,14 @@ HK_TEST(a_call_that_fails_for_ever_does_neither)
 HK_TEST(a_call_without_room_is_an_error_but_where_a_spare_or_a_checkpoint_is_made)
 {
     fail_each(ENOSPC, false);
+    fail_each(EDQUOT, false);
+}
+
+HK_TEST(a_call_without_a_descriptor_is_an_error_but_where_a_spare_or_a_checkpoint_is_made)
+{
+    fail_each(EMFILE, false);
+    fail_each(ENFILE, false);
+    fail_each(EMFILE, true);
 }
 
 HK_TEST(what_is_interrupted_or_short_is_done_again)

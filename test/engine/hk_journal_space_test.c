@@ -195,6 +195,109 @@ HK_TEST(a_full_journal_takes_what_frees_until_there_is_room_again)
     hk_disk_free(disk);
 }
 
+HK_TEST(whatever_is_short_for_a_spare_at_whatever_step_the_journal_is_full_until_it_is_not)
+{
+    static const struct {
+        const char *step;
+        int error;
+    } cases[] = {{"create", ENOSPC}, {"create", EDQUOT}, {"create", EMFILE}, {"create", ENFILE},
+                 {"write", ENOSPC},  {"write", EDQUOT},  {"sync", ENOSPC},   {"sync", EDQUOT}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        hk_test_note("%s, error %d", cases[i].step, cases[i].error);
+        hk_disk_t *disk = hk_disk_new();
+        hk_journal_t *journal;
+        HK_CHECK_OK(open_on(disk, &replayed, &journal, NULL));
+        fill_up_to(journal, 2);
+        hk_job_t *job;
+        while ((job = hk_journal_job(journal, HK_LANE_SPACE)) == NULL) {
+            HK_CHECK_OK(append_seeded(journal, 1, 1000, false, NULL, NULL));
+        }
+        disk->error = cases[i].error;
+        disk->failed = disk->fails_on = true;
+        disk->failed_call = cases[i].step;
+        hk_job_run(job);
+        HK_CHECK_OK(hk_journal_done(journal, job));
+        hk_status_t status;
+        disk->failed = false;
+        while ((status = append_seeded(journal, 1, 1000, false, NULL, NULL)) == HK_OK) {
+            HK_CHECK_OK(sync_journal(journal));
+        }
+        HK_CHECK_STATUS(HK_TOO_LARGE, status);
+        HK_CHECK(hk_journal_full(journal));
+        HK_CHECK(hk_journal_trouble(journal) == NULL);
+        HK_CHECK_OK(append_seeded(journal, 1, 16, true, NULL, NULL));
+        HK_CHECK_OK(sync_journal(journal));
+        hk_journal_retry(journal);
+        HK_CHECK_OK(run_jobs(journal));
+        HK_CHECK(!hk_journal_full(journal));
+        HK_CHECK_OK(append_seeded(journal, 1, 1000, false, NULL, NULL));
+        HK_CHECK_OK(hk_journal_close(journal));
+        HK_CHECK_EQUAL_UINT(0, hk_disk_open_count(disk));
+        hk_disk_free(disk);
+    }
+}
+
+/* -- A folder that somebody touches ---------------------------------------------------------------------------------- */
+
+static void expect_lost(hk_journal_t *journal, const char *name, const char *words)
+{
+    const hk_journal_trouble_t *trouble = hk_journal_trouble(journal);
+    HK_CHECK(trouble != NULL);
+    hk_test_note("%s", trouble->text);
+    HK_CHECK_EQUAL_INT(ENOENT, trouble->error);
+    HK_CHECK(strcmp(name, trouble->segment) == 0);
+    HK_CHECK(strstr(trouble->text, words) != NULL);
+    HK_CHECK_STATUS(HK_SYSTEM, append_seeded(journal, 1, 1, true, NULL, NULL));
+}
+
+HK_TEST(nothing_is_synced_into_a_segment_that_was_deleted)
+{
+    hk_disk_t *disk = hk_disk_new();
+    hk_journal_t *journal;
+    HK_CHECK_OK(open_on(disk, &replayed, &journal, NULL));
+    HK_CHECK_OK(append_seeded(journal, 1, 100, false, NULL, NULL));
+    HK_CHECK_OK(sync_journal(journal));
+    uint64_t synced = hk_journal_synced(journal);
+    HK_CHECK_OK(append_seeded(journal, 1, 100, false, NULL, NULL));
+    hk_disk_forget_name(disk, "journal-00000000000000000001.seg");
+    HK_CHECK_STATUS(HK_SYSTEM, sync_journal(journal));
+    HK_CHECK_EQUAL_UINT(synced, hk_journal_synced(journal));
+    expect_lost(journal, "journal-00000000000000000001.seg", "was deleted");
+    hk_journal_drop_dead(journal);
+    hk_disk_free(disk);
+}
+
+HK_TEST(nothing_is_synced_in_a_folder_that_is_not_where_it_was)
+{
+    hk_disk_t *disk = hk_disk_new();
+    hk_journal_t *journal;
+    HK_CHECK_OK(open_on(disk, &replayed, &journal, NULL));
+    HK_CHECK_OK(append_seeded(journal, 1, 100, false, NULL, NULL));
+    disk->moved = true;
+    HK_CHECK_STATUS(HK_SYSTEM, sync_journal(journal));
+    HK_CHECK_EQUAL_UINT(0, hk_journal_synced(journal));
+    expect_lost(journal, "", "the folder was moved");
+    hk_journal_drop_dead(journal);
+    hk_disk_free(disk);
+}
+
+HK_TEST(what_is_only_written_is_looked_after_now_and_then)
+{
+    hk_disk_t *disk = hk_disk_new();
+    hk_journal_t *journal;
+    HK_CHECK_OK(open_on(disk, &replayed, &journal, NULL));
+    HK_CHECK_OK(append_seeded(journal, 1, 100, false, NULL, NULL));
+    HK_CHECK_OK(hk_journal_write(journal, 1000));
+    hk_disk_forget_name(disk, "journal-00000000000000000001.seg");
+    HK_CHECK_OK(append_seeded(journal, 1, 100, false, NULL, NULL));
+    HK_CHECK_STATUS(HK_SYSTEM, hk_journal_write(journal, 1100));
+    expect_lost(journal, "journal-00000000000000000001.seg", "was deleted");
+    hk_journal_drop_dead(journal);
+    hk_disk_free(disk);
+}
+
+/* -- A full disk, from the beginning --------------------------------------------------------------------------------- */
+
 HK_TEST(a_journal_is_not_opened_without_room_for_its_first_segment)
 {
     hk_disk_t *disk = hk_disk_new();

@@ -17,6 +17,10 @@ typedef struct kept_log {
     bool synced;
     size_t capacity;
     uint32_t segment_bytes;
+    bool keyed;
+    int gaps;
+    bool has_given; /* what the process before says that it has given */
+    hk_position_t given;
 } kept_log_t;
 
 static hk_topic_t *topic_of(hk_bytes_t value)
@@ -32,6 +36,31 @@ static hk_status_t keep(void *context, hk_position_t position, const hk_log_upda
     return hk_keeper_append(kept->keeper, position, update, kept->now);
 }
 
+static void begin_with(kept_log_t *kept, const uint8_t *key, hk_position_t position)
+{
+    if (!kept->keyed) {
+        kept->keyed = true;
+        hk_log_rekey(kept->log, key);
+        hk_log_go_on_at(kept->log, position);
+    }
+}
+
+static hk_status_t lose(void *context, hk_position_t from, hk_position_t upto, const uint8_t *before,
+                        const uint8_t *key)
+{
+    kept_log_t *kept = context;
+    begin_with(kept, before, from);
+    HK_CHECK(upto >= from);
+    HK_CHECK_EQUAL_UINT(hk_log_head(kept->log) + 1, from);
+    char id[HK_EVENT_ID_BYTES];
+    hk_status_t status =
+        memcmp(before, key, HK_LOG_KEY_BYTES) != 0 ? hk_log_begin_generation(kept->log, upto, key) : HK_OK;
+    hk_log_seal(kept->log, upto, id);
+    hk_sse_event_t event = {.id = hk_bytes(id, sizeof(id)), .data = HK_BYTES("lost"), .retry_ms = -1};
+    kept->gaps++;
+    return status == HK_OK ? hk_log_append_gap(kept->log, upto, &event) : status;
+}
+
 static hk_status_t restore(void *context, const hk_keeper_t *keeper, const hk_kept_t *update)
 {
     kept_log_t *kept = context;
@@ -42,8 +71,7 @@ static hk_status_t restore(void *context, const hk_keeper_t *keeper, const hk_ke
         topics[i] = topic_of(hk_kept_topic(&rest));
     }
     HK_CHECK_EQUAL_UINT(0, rest.length);
-    hk_log_rekey(kept->log, hk_keeper_key(keeper));
-    hk_log_go_on_at(kept->log, update->position);
+    begin_with(kept, hk_keeper_key(keeper), update->position);
     hk_log_update_t again = {.topics = topics,
                              .topic_count = update->topic_count,
                              .data = update->data,
@@ -68,8 +96,13 @@ static hk_status_t try_begin(kept_log_t *kept, hk_journal_trouble_t *trouble)
                                   .age = kept->age,
                                   .now = kept->now,
                                   .wall = (uint64_t)(1700000000000 + kept->now / MS),
+                                  .has_given = kept->has_given,
+                                  .given = kept->given,
                                   .restore = restore,
+                                  .lose = lose,
                                   .context = kept};
+    kept->keyed = false;
+    kept->gaps = 0;
     hk_status_t status = hk_log_new(hk_test_alloc(), &options, &kept->log);
     if (status != HK_OK) {
         return status;
@@ -79,8 +112,8 @@ static hk_status_t try_begin(kept_log_t *kept, hk_journal_trouble_t *trouble)
         hk_log_free(kept->log);
         return status;
     }
-    hk_log_rekey(kept->log, hk_keeper_key(kept->keeper));
-    hk_log_go_on_at(kept->log, hk_keeper_next(kept->keeper));
+    begin_with(kept, hk_keeper_key(kept->keeper), hk_keeper_next(kept->keeper));
+    HK_CHECK_EQUAL_UINT(hk_keeper_next(kept->keeper), hk_log_head(kept->log) + 1);
     hk_log_keep(kept->log, keep, kept);
     return HK_OK;
 }
@@ -107,8 +140,11 @@ static void work(kept_log_t *kept)
     }
 }
 
+/* Another process in the same run of the kernel. */
 static void restart(kept_log_t *kept, bool in_order)
 {
+    kept->has_given = true;
+    kept->given = hk_keeper_next(kept->keeper) - 1;
     hk_log_free(kept->log);
     if (in_order) {
         HK_CHECK_OK(hk_keeper_close(kept->keeper));
@@ -261,5 +297,149 @@ HK_TEST(an_update_larger_than_a_segment_is_refused)
     HK_CHECK_EQUAL_UINT(HK_TOO_LARGE, publish(kept, "", hk_bytes(data, sizeof(data))));
     HK_CHECK_EQUAL_UINT(0, hk_log_head(kept->log));
     HK_CHECK_OK(publish(kept, "", HK_BYTES("one")));
+    end(kept);
+}
+
+/* --- a loss of power ---------------------------------------------------------------------------------------------- */
+
+enum { MOST_GIVEN = 4096 };
+
+/* All ids that were given to anybody, and what they stand for. */
+typedef struct given {
+    char ids[MOST_GIVEN][HK_EVENT_ID_BYTES];
+    uint32_t numbers[MOST_GIVEN];
+    size_t count;
+} given_t;
+
+static uint32_t number_of(const hk_record_t *record)
+{
+    uint32_t number = 0;
+    for (size_t i = 0; i + 1 < record->frame.length; i++) {
+        if (record->frame.at[i] == '=') {
+            for (i++; i < record->frame.length && record->frame.at[i] >= '0' && record->frame.at[i] <= '9'; i++) {
+                number = 10 * number + (uint32_t)(record->frame.at[i] - '0');
+            }
+            break;
+        }
+    }
+    return number;
+}
+
+static void give(kept_log_t *kept, given_t *given, uint32_t number)
+{
+    char data[32];
+    snprintf(data, sizeof(data), "n=%u.", number);
+    HK_CHECK_OK(publish(kept, "", hk_test_text(data)));
+    const hk_record_t *record = hk_log_at(kept->log, hk_log_head(kept->log));
+    HK_CHECK(given->count < MOST_GIVEN);
+    for (size_t i = 0; i < given->count; i++) {
+        HK_CHECK(memcmp(given->ids[i], record->id.at, HK_EVENT_ID_BYTES) != 0);
+    }
+    memcpy(given->ids[given->count], record->id.at, HK_EVENT_ID_BYTES);
+    given->numbers[given->count++] = number;
+}
+
+/* A reader with any cursor that was given gets all that was given behind it, or is told a gap. */
+static void check_readers(const kept_log_t *kept, const given_t *given)
+{
+    for (size_t i = 0; i < given->count; i++) {
+        hk_position_t position;
+        if (hk_log_find(kept->log, hk_bytes(given->ids[i], HK_EVENT_ID_BYTES), &position) != HK_OK) {
+            continue; /* it is told that the id is unknown */
+        }
+        size_t next = i + 1;
+        for (position++; position <= hk_log_head(kept->log); position++) {
+            const hk_record_t *record = hk_log_at(kept->log, position);
+            if (record == NULL) {
+                continue;
+            }
+            if (record->topic_count == 0) {
+                next = given->count + 1; /* told; what comes is not looked at any more */
+                break;
+            }
+            HK_CHECK(next < given->count);
+            HK_CHECK_EQUAL_UINT(given->numbers[next], number_of(record));
+            next++;
+        }
+        HK_CHECK(next >= given->count);
+    }
+}
+
+HK_TEST(after_any_loss_of_power_no_id_is_given_twice_and_every_reader_has_all_or_is_told)
+{
+    static given_t given;
+    int gaps = 0;
+    for (int turn = 0; turn < 60; turn++) {
+        uint32_t number = 0;
+        memset(&given, 0, sizeof(given));
+        kept_log_t *kept = begin((kept_log_t){.synced = turn % 2 == 0, .capacity = 8 << 20});
+        for (int life = 0; life < 5; life++) {
+            size_t from = kept->disk->count, updates = hk_test_below(40);
+            for (size_t i = 0; i < updates; i++) {
+                give(kept, &given, ++number);
+                if (hk_test_below(4) == 0) {
+                    work(kept);
+                }
+            }
+            size_t changes = from + hk_test_below(kept->disk->count - from + 1);
+            hk_disk_t *after =
+                hk_disk_cut(kept->disk, hk_test_below(2) == 0 ? kept->disk->count : changes, hk_test_random());
+            hk_log_free(kept->log);
+            hk_keeper_drop_dead(kept->keeper);
+            hk_disk_free(kept->disk);
+            kept->disk = after;
+            kept->has_given = false;
+            HK_CHECK_OK(try_begin(kept, NULL));
+            gaps += kept->gaps;
+            HK_CHECK(kept->gaps > 0);
+            check_readers(kept, &given);
+        }
+        end(kept);
+    }
+    HK_CHECK(gaps > 60);
+}
+
+HK_TEST(what_is_missing_though_the_kernel_ran_on_is_known_to_the_last_one)
+{
+    kept_log_t *kept = begin((kept_log_t){.synced = false});
+    HK_CHECK_OK(publish(kept, "", HK_BYTES("one")));
+    restart(kept, false);
+    HK_CHECK(!hk_keeper_loss(kept->keeper)->happened);
+    HK_CHECK_EQUAL_INT(0, kept->gaps);
+    hk_log_free(kept->log);
+    hk_keeper_drop_dead(kept->keeper);
+    kept->given = 4;
+    HK_CHECK_OK(try_begin(kept, NULL));
+    const hk_keeper_loss_t *loss = hk_keeper_loss(kept->keeper);
+    HK_CHECK(loss->happened && loss->is_known && loss->has_newest);
+    HK_CHECK_EQUAL_UINT(3, loss->known);
+    HK_CHECK_EQUAL_INT(1, kept->gaps);
+    end(kept);
+}
+
+HK_TEST(the_newest_position_is_written_where_the_next_process_looks)
+{
+    kept_log_t *kept = begin((kept_log_t){.synced = false});
+    const hk_files_t *files = &kept->disk->files;
+    int dir = files->open_folder(files->context, "folder"), fd = files->create(files->context, dir, "watermark");
+    hk_keeper_watch(kept->keeper, fd, 16, true);
+    HK_CHECK_OK(publish(kept, "", HK_BYTES("one")));
+    HK_CHECK_OK(publish(kept, "", HK_BYTES("two")));
+    unsigned char bytes[32];
+    HK_CHECK_EQUAL_INT(32, files->read_at(files->context, fd, bytes, sizeof(bytes), 0));
+    HK_CHECK_EQUAL_UINT(2, bytes[16]);
+    uint64_t time = 0;
+    for (int at = 7; at >= 0; at--) {
+        time = time << 8 | bytes[24 + at];
+    }
+    HK_CHECK_EQUAL_UINT((uint64_t)files->wall(files->context), time);
+    hk_keeper_watch(kept->keeper, fd, 16, false);
+    HK_CHECK_OK(publish(kept, "", HK_BYTES("three")));
+    HK_CHECK_EQUAL_INT(32, files->read_at(files->context, fd, bytes, sizeof(bytes), 0));
+    HK_CHECK_EQUAL_UINT(3, bytes[16]);
+    HK_CHECK_EQUAL_UINT(0, bytes[24]);
+    files->close(files->context, fd);
+    files->close(files->context, dir);
+    hk_keeper_watch(kept->keeper, -1, 0, false);
     end(kept);
 }

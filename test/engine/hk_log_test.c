@@ -144,8 +144,9 @@ HK_TEST(a_record_holds_the_event_its_id_its_topics_and_what_it_costs)
     HK_CHECK_EQUAL_UINT(1, record->position);
     HK_CHECK_EQUAL_UINT(2, record->topic_count);
     HK_CHECK(record->topics[0] == topics[0] && record->topics[1] == topics[1]);
-    /* Record#bytesize: frame + id + 400 + topics. */
-    HK_CHECK_EQUAL_UINT(53 + 5 + 400 + 2 + 21, record->bytes);
+    /* The frame, the id, the topics; with a chosen id and two topics. */
+    HK_CHECK_EQUAL_UINT(53 + 5 + 2 + 21 + HK_RECORD_OVERHEAD + HK_CHOSEN_OVERHEAD + 2 * HK_PLACE_OVERHEAD,
+                        record->bytes);
     HK_CHECK_EQUAL_UINT(record->bytes, hk_log_bytes(log));
     hk_log_free(log);
     hk_topic_release(topics[0]);
@@ -163,7 +164,7 @@ HK_TEST(an_update_without_an_id_gets_that_of_its_position)
         HK_CHECK_BYTES(hk_bytes(id, sizeof(id)), record->id);
         HK_CHECK_BYTES("id: #", hk_bytes(record->frame.at, 5));
         HK_CHECK(!record->own_id);
-        HK_CHECK_EQUAL_UINT(26 + 12 + 400 + 2, record->bytes);
+        HK_CHECK_EQUAL_UINT(26 + 12 + 2 + HK_RECORD_OVERHEAD + HK_PLACE_OVERHEAD, record->bytes);
         hk_position_t found;
         HK_CHECK_OK(hk_log_open(log, record->id, &found));
         HK_CHECK_EQUAL_UINT(position, found);
@@ -234,15 +235,15 @@ HK_TEST(positions_are_dense_and_rise_from_1)
 HK_TEST(the_oldest_records_go_when_there_are_too_many_bytes)
 {
     hk_topic_t *topic = topic_of("/a");
-    hk_log_t *log = log_of(3 * 440);
+    hk_log_t *log = log_of(3 * 204);
     for (size_t i = 0; i < 3; i++) {
         append(log, "", HK_BYTES("x"), topic);
     }
-    HK_CHECK_EQUAL_UINT(3 * 440, hk_log_bytes(log));
+    HK_CHECK_EQUAL_UINT(3 * 204, hk_log_bytes(log));
     HK_CHECK_EQUAL_UINT(1, hk_log_first(log));
     append(log, "", HK_BYTES("x"), topic);
     HK_CHECK_EQUAL_UINT(2, hk_log_first(log));
-    HK_CHECK_EQUAL_UINT(3 * 440, hk_log_bytes(log));
+    HK_CHECK_EQUAL_UINT(3 * 204, hk_log_bytes(log));
     append(log, "", HK_BYTES("two more"), topic);
     HK_CHECK_EQUAL_UINT(4, hk_log_first(log));
     HK_CHECK(hk_log_at(log, 3) == NULL);
@@ -251,6 +252,28 @@ HK_TEST(the_oldest_records_go_when_there_are_too_many_bytes)
     HK_CHECK_EQUAL_UINT(3, topic->references);
     hk_log_free(log);
     hk_topic_release(topic);
+}
+
+/* Percent-encoded, a topic's URL is up to three times as long as its text, and a copy beside it. */
+HK_TEST(what_a_log_takes_counts_also_where_urls_are_much_longer_than_their_topics)
+{
+    enum { TEXT = 600, CAPACITY = 1 << 20, TOPICS = 3000 };
+    hk_log_t *log = log_of(CAPACITY);
+    char value[TEXT], path[3 * TEXT];
+    memset(path, 'x', sizeof(path));
+    hk_url_t url = {.parts[HK_URL_PATHNAME] = hk_bytes(path, sizeof(path)), .origin = HK_BYTES("https://example.com")};
+    for (size_t i = 0; i < TOPICS; i++) {
+        memset(value, ' ', sizeof(value));
+        snprintf(value, sizeof(value), "%zu", i);
+        hk_topic_t *topic;
+        HK_CHECK_OK(hk_topic_new(hk_test_alloc(), hk_bytes(value, sizeof(value)), &url, false, &topic));
+        append(log, "", HK_BYTES("x"), topic);
+        HK_CHECK(hk_log_bytes(log) <= CAPACITY);
+        hk_topic_release(topic);
+    }
+    HK_CHECK(hk_log_bytes(log) > CAPACITY / 10 * 9);
+    HK_CHECK(hk_test_bytes_in_use() < CAPACITY / 10 * 13);
+    hk_log_free(log);
 }
 
 HK_TEST(the_newest_record_stays_even_when_it_is_larger_than_the_ring)
@@ -302,7 +325,7 @@ static void check_not_found(const hk_log_t *log, hk_bytes_t id)
 HK_TEST(a_reused_id_leads_to_the_earliest_record_that_is_still_there)
 {
     hk_topic_t *topic = topic_of("/a");
-    hk_log_t *log = log_of(4 * 430);
+    hk_log_t *log = log_of(1600);
     append(log, "same", HK_BYTES("x"), topic);
     append(log, "other", HK_BYTES("x"), topic);
     append(log, "same", HK_BYTES("x"), topic);
@@ -318,7 +341,7 @@ HK_TEST(a_reused_id_leads_to_the_earliest_record_that_is_still_there)
     append(log, "same", HK_BYTES("x"), topic);
     check_found(log, "same", 8);
     check_found(log, "third", 5);
-    for (size_t i = 0; i < 4; i++) {
+    for (size_t i = 0; i < 8; i++) {
         append(log, "", HK_BYTES("x"), topic);
     }
     check_not_found(log, HK_BYTES("same"));
@@ -330,7 +353,7 @@ HK_TEST(a_reused_id_leads_to_the_earliest_record_that_is_still_there)
 HK_TEST(an_id_of_the_hub_leads_to_its_position_while_nothing_was_lost_since)
 {
     hk_topic_t *topic = topic_of("/a");
-    hk_log_t *log = log_of(3 * 450);
+    hk_log_t *log = log_of(800);
     char ids[8][HK_EVENT_ID_BYTES];
     for (hk_position_t position = 0; position < 8; position++) {
         hk_log_seal(log, position, ids[position]);
@@ -401,7 +424,8 @@ HK_TEST(random_appends_leave_what_a_simple_model_says)
         const char *id = model[head].id < 0 ? "" : ids[model[head].id];
         hk_bytes_t update_data = hk_bytes(data, hk_test_below(hk_test_below(8) == 0 ? sizeof(data) : 30));
         size_t id_length = model[head].id < 0 ? 12 : strlen(id);
-        model[head].bytes = 400 + 2 + 2 * id_length + update_data.length + 13;
+        model[head].bytes = 2 + 2 * id_length + update_data.length + 13 + HK_RECORD_OVERHEAD + HK_PLACE_OVERHEAD +
+                            (model[head].id < 0 ? 0 : HK_CHOSEN_OVERHEAD);
         hk_record_t *record = append(log, id, update_data, topic);
         HK_CHECK_EQUAL_UINT(model[head].bytes, record->bytes);
         for (bytes += model[head].bytes; bytes > 60000; first++) {

@@ -288,6 +288,49 @@ static void check_limit(desk_t *desk)
     HK_CHECK(!desk_is_closed(desk, two));
 }
 
+HK_TEST(who_does_not_say_who_it_is_gives_its_place_to_another_after_a_second)
+{
+    desk_t desk;
+    desk_clear(&desk);
+    desk.wanted.max_sessions = 3;
+    HK_CHECK_OK(desk_try(&desk, NULL));
+    desk_listen(&desk);
+    int known = desk_client(&desk, ""), first = desk_connect(&desk), second = desk_connect(&desk);
+    rig_run(&desk.rig);
+    int early = desk_connect(&desk);
+    hk_frame_t error = desk_expect(&desk, early, HK_FRAME_ERROR);
+    HK_CHECK_EQUAL_INT(HK_CODE_LIMIT, desk_code(&error));
+    rig_pass(&desk.rig, HK_SECOND);
+    int welcome = desk_client(&desk, "");
+    HK_CHECK(desk_is_closed(&desk, first));
+    HK_CHECK(!desk_is_closed(&desk, known) && !desk_is_closed(&desk, second) && !desk_is_closed(&desk, welcome));
+    HK_CHECK_EQUAL_UINT(1, rig_stats(&desk.rig).timed_out_hellos);
+    desk_end(&desk);
+}
+
+HK_TEST(those_that_have_left_and_are_still_there_count_too)
+{
+    desk_t desk;
+    desk_clear(&desk);
+    hk_loop_options_t options = rig_options();
+    options.max_connections = 1;
+    options.max_sessions = 2;
+    HK_CHECK_OK(desk_try(&desk, &options));
+    desk_listen(&desk);
+    int bad[3];
+    for (size_t i = 0; i < 3; i++) {
+        bad[i] = desk_connect(&desk);
+        rig_say(&desk.rig, bad[i], "GET / HTTP/1.1\r\n\r\n");
+        rig_run(&desk.rig);
+    }
+    int late = desk_connect(&desk);
+    hk_frame_t error = desk_expect(&desk, late, HK_FRAME_ERROR);
+    HK_CHECK_EQUAL_INT(HK_CODE_LIMIT, desk_code(&error));
+    rig_pass(&desk.rig, 2 * HK_SECOND);
+    (void)desk_client(&desk, "");
+    desk_end(&desk);
+}
+
 HK_TEST(beyond_its_limit_of_sessions_a_broker_says_so)
 {
     desk_t desk;
@@ -303,7 +346,8 @@ HK_TEST(beyond_its_limit_of_connections_a_loop_says_so)
 {
     desk_t desk;
     hk_loop_options_t options = rig_options();
-    options.max_connections = 2;
+    options.max_connections = 1;
+    options.max_sessions = 1;
     desk_begin(&desk, &options);
     check_limit(&desk);
     desk_end(&desk);

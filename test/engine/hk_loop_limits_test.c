@@ -197,6 +197,28 @@ HK_TEST(a_connection_that_has_had_nothing_to_say_makes_room_for_another)
     rig_end(&rig);
 }
 
+HK_TEST(a_body_that_does_not_get_on_makes_room_for_another)
+{
+    rig_t rig;
+    hk_loop_options_t options = rig_options();
+    options.max_connections = 2;
+    rig_begin(&rig, &options);
+    int stalled = begin_body(&rig, 100), growing = begin_body(&rig, 100);
+    rig_pass(&rig, HK_SECOND / 2);
+    char more[600];
+    memset(more, 'x', sizeof(more));
+    rig_say_bytes(&rig, growing, hk_bytes(more, sizeof(more)));
+    int early = rig_client(&rig);
+    HK_CHECK(hk_bytes_start_with(rig_heard(&rig, early), HK_BYTES("HTTP/1.1 429 ")));
+    rig_pass(&rig, HK_SECOND / 2);
+    int third = rig_client(&rig);
+    rig_say(&rig, third, "GET /echo HTTP/1.1" HELLO);
+    HK_CHECK_BYTES(ANSWER(4, "GET "), rig_heard(&rig, third));
+    HK_CHECK(rig_is_closed(&rig, stalled));
+    HK_CHECK(!rig_is_closed(&rig, growing));
+    rig_end(&rig);
+}
+
 HK_TEST(an_address_has_so_many_connections_that_are_no_streams)
 {
     rig_t rig;

@@ -384,6 +384,7 @@ HK_TEST(when_no_descriptor_is_left_accepting_pauses_and_nothing_spins)
         HK_CHECK_EQUAL_INT(before + 1, rig.calls.counts[HK_CALL_ACCEPT]);
         rig_pass(&rig, 100 * HK_MILLISECOND);
         HK_CHECK_EQUAL_INT(before + 2, rig.calls.counts[HK_CALL_ACCEPT]);
+        HK_CHECK_EQUAL_UINT(2, rig_stats(&rig).accept_pauses);
         rig.calls.always[HK_CALL_ACCEPT] = false;
         rig_pass(&rig, 100 * HK_MILLISECOND);
         rig_write(client, hk_test_text("GET /echo HTTP/1.1" HELLO));

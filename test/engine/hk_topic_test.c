@@ -259,6 +259,12 @@ HK_TEST(the_hubs_path_and_what_is_below_it_is_reserved_on_every_host)
                 {"/a/hub", false},
                 {"/Hub", false},
                 {"https://a/hub2", false},
+                {"https://a//hub", true},
+                {"https://a///hub//x", true},
+                {"/hub//", true},
+                {"https://a//hubs", false},
+                {"https://a//b//hub", false},
+                {"https://a//", false},
                 {"//hub", false}};
     hk_topics_t *topics = topics_of(100000);
     for (size_t i = 0; i + 1 < sizeof(rows) / sizeof(rows[0]); i++) {

@@ -107,12 +107,7 @@ static void check_open(const call_t *call)
 void rb_hk_with_broker_slowly(rb_hk_broker_t *broker, void (*work)(hk_broker_t *broker, void *argument), void *argument)
 {
     call_t call = {.broker = broker, .work = work, .argument = argument};
-    while (!call.done) {
-        rb_nogvl(take_work_give, &call, NULL, NULL, RB_NOGVL_INTR_FAIL);
-        if (!call.done) {
-            rb_thread_check_ints();
-        }
-    }
+    rb_hk_slowly(take_work_give, &call, &call.done);
     check_open(&call);
 }
 
@@ -195,6 +190,7 @@ static hk_broker_options_t options_of(VALUE hash)
         .max_queue_messages = large(hash, "max_queue_messages"),
         .max_queue_bytes = large(hash, "max_queue_bytes"),
         .max_queues = small(hash, "max_queues"),
+        .max_identities = small(hash, "max_identities"),
         .max_sessions = small(hash, "max_sessions"),
         .max_subscriptions = small(hash, "max_subscriptions"),
         .queue_idle = small(hash, "queue_idle"),
@@ -217,19 +213,8 @@ static hk_status_t broker_new(rb_hk_broker_t **made)
     return HK_OK;
 }
 
-/* As rb_hk_with_broker_slowly, before there is anything to lock. */
-static void open_and_wait(opening_t *call)
-{
-    while (!call->done) {
-        rb_nogvl(open_broker, call, NULL, NULL, RB_NOGVL_INTR_FAIL);
-        if (!call->done) {
-            rb_thread_check_ints();
-        }
-    }
-}
-
-/* _open(options, now, wall): nil, or [name of the status, what went wrong as rb_hk_trouble]. */
-static VALUE engine_open(VALUE self, VALUE hash, VALUE now, VALUE wall)
+/* _open(options, now, wall, reading): nil, or [name of the status, what went wrong as rb_hk_trouble]. */
+static VALUE engine_open(VALUE self, VALUE hash, VALUE now, VALUE wall, VALUE journal_reading)
 {
     if (rb_check_typeddata(self, &engine_type) != NULL) {
         rb_hk_fail(rb_eRuntimeError, "the broker is open already");
@@ -237,15 +222,21 @@ static VALUE engine_open(VALUE self, VALUE hash, VALUE now, VALUE wall)
     rb_hk_broker_t *broker = NULL;
     VALUE path = rb_hk_option(hash, "storage");
     opening_t call = {.options = options_of(hash), .now = rb_hk_ns(now, 0), .wall = NUM2ULL(wall)};
+    rb_hk_reading_t reading = {.object = journal_reading};
     if (!NIL_P(path)) {
-        path = rb_str_new_frozen(StringValue(path));
+        /* The journal looks at it again: the process may go elsewhere. */
+        path = rb_str_new_frozen(rb_file_expand_path(path, Qnil));
         call.options.path = StringValueCStr(path);
         call.options.files = hk_files_default();
+        call.options.reading = rb_hk_journal_reading(&reading);
     }
     rb_hk_check(broker_new(&broker), "broker");
     DATA_PTR(self) = broker;
-    open_and_wait(&call);
+    rb_hk_slowly(open_broker, &call, &call.done);
     RB_GC_GUARD(path);
+    if (reading.raised != 0) {
+        rb_jump_tag(reading.raised);
+    }
     if (call.status == HK_OK) {
         broker->broker = call.broker;
         return Qnil;
@@ -389,7 +380,7 @@ void rb_hk_init_broker(VALUE module)
     VALUE class = rb_define_class_under(rb_define_module_under(module, "Broker"), "NativeEngine", rb_cObject);
     rb_define_alloc_func(class, engine_alloc);
     rb_undef_method(class, "initialize_copy");
-    rb_define_private_method(class, "_open", engine_open, 3);
+    rb_define_private_method(class, "_open", engine_open, 4);
     rb_define_private_method(class, "_close", engine_close, 2);
     rb_define_private_method(class, "_drop_dead", engine_drop_dead, 0);
     rb_define_private_method(class, "_driven?", engine_is_driven, 0);

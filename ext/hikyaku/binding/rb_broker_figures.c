@@ -30,6 +30,8 @@ static VALUE journal_figures(const hk_journal_stats_t *stats)
     FIGURE(hash, stats, segments);
     FIGURE(hash, stats, spares);
     FIGURE(hash, stats, torn_repaired);
+    FIGURE(hash, stats, torn_places);
+    FIGURE(hash, stats, torn_missing);
     return hash;
 }
 
@@ -41,9 +43,13 @@ static VALUE engine_stats(VALUE self, VALUE storage)
     VALUE hash = rb_hash_new();
     FIGURE(hash, &stats, sessions);
     FIGURE(hash, &stats, queues);
+    FIGURE(hash, &stats, identities);
+    FIGURE(hash, &stats, identities_evicted);
     FIGURE(hash, &stats, messages);
+    FIGURE(hash, &stats, messages_lost);
     FIGURE(hash, &stats, bytes);
     FIGURE(hash, &stats, memory_bytes);
+    FIGURE(hash, &stats, index_bytes);
     FIGURE(hash, &stats, ready);
     FIGURE(hash, &stats, delayed);
     FIGURE(hash, &stats, out);

@@ -74,7 +74,7 @@ static VALUE changed(VALUE argument)
 }
 
 /* _change(serial, grant, last_event_id, expires_in, now): the answer; nil: it is gone, or about to be; false: it
- * catches up for as many changes as it may. */
+ * catches up for as many changes as it may; :cost or :cost_of_address: the patterns cost too much. */
 static VALUE engine_change(VALUE self, VALUE serial, VALUE grant, VALUE cursor, VALUE expires_in, VALUE now)
 {
     change_t call = {
@@ -94,6 +94,9 @@ static VALUE engine_change(VALUE self, VALUE serial, VALUE grant, VALUE cursor, 
     }
     if (call.status == HK_TOO_MANY) {
         return Qfalse;
+    }
+    if (call.status == HK_TOO_COSTLY || call.status == HK_TOO_COSTLY_OF_ADDRESS) {
+        return rb_hk_too_costly(call.status);
     }
     rb_hk_check(call.status, "change");
     return rb_hk_releasing(&call.answer, changed, (VALUE)&call);

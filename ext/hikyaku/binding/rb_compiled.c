@@ -9,6 +9,10 @@ void rb_hk_part_free(rb_hk_part_t *part)
     hk_alloc_free(hk_alloc_default(), part);
 }
 
+/* About what Ruby keeps of what was compiled: the object and its part with what the allocator needs, and a place in a
+ * table; and of a grant the Grant with its arrays. */
+enum { COMPILED_BYTES = 200, GRANT_BYTES = 700 };
+
 /* References are counted under the hub's lock, for which the garbage collector does not wait. */
 static void compiled_free(void *data)
 {
@@ -29,8 +33,7 @@ static size_t compiled_size(const void *data)
         bytes += part->grant->bytes;
     }
     if (part->matcher != NULL) {
-        bytes += sizeof(*part->matcher) + 2 * part->matcher->key.length;
-        bytes += part->matcher->program_count * sizeof(*part->matcher->programs);
+        bytes += part->matcher->bytes;
     }
     return bytes;
 }
@@ -88,9 +91,9 @@ static hk_matcher_kind_t kind_of(VALUE symbol)
     return id == rb_intern("url") ? HK_MATCHER_URL : HK_MATCHER_TEXT;
 }
 
-/* _matcher(type, pattern, kind, program, origin, prefix, close_on_gap): see hk_matcher_options_t. */
+/* _matcher(type, pattern, kind, program, origin, prefix, cost, held, close_on_gap): see hk_matcher_options_t. */
 static VALUE engine_matcher(VALUE self, VALUE type, VALUE pattern, VALUE kind, VALUE program, VALUE origin,
-                            VALUE prefix, VALUE close_on_gap)
+                            VALUE prefix, VALUE cost, VALUE held, VALUE close_on_gap)
 {
     rb_hk_part_t *part;
     VALUE compiled = compiled_new(rb_hk_core_of(self), &part);
@@ -102,6 +105,8 @@ static VALUE engine_matcher(VALUE self, VALUE type, VALUE pattern, VALUE kind, V
         .has_origin = !NIL_P(origin),
         .origin = rb_hk_bytes(&origin),
         .prefix = rb_hk_bytes(&prefix),
+        .cost = NUM2UINT(cost),
+        .held = (uint32_t)(NUM2UINT(held) + COMPILED_BYTES),
         .close_on_gap = RTEST(close_on_gap),
     };
     rb_hk_check(hk_matcher_new(hk_alloc_default(), &options, &part->matcher), "matcher");
@@ -198,6 +203,7 @@ static VALUE engine_grant(VALUE self, VALUE tag, VALUE subscriptions, VALUE read
         .subject = rb_hk_bytes(&subject),
         .expires_at = rb_hk_ns(expires_at, HK_NEVER),
         .tag = NUM2ULL(tag),
+        .held = GRANT_BYTES + COMPILED_BYTES,
     };
     make_grant_t call = {.options = &options};
     rb_hk_locked(core, make_grant, &call);
@@ -213,24 +219,39 @@ static VALUE engine_grant(VALUE self, VALUE tag, VALUE subscriptions, VALUE read
     return compiled;
 }
 
-typedef struct count_holders {
+typedef struct let_go {
     rb_hk_part_t *const *parts;
     size_t count;
     bool *held;
-} count_holders_t;
+} let_go_t;
 
-static void count_holders(rb_hk_core_t *core, void *argument)
+static bool is_held(const rb_hk_part_t *part)
+{
+    if (part->grant != NULL) {
+        return part->grant->references > 1;
+    }
+    return part->matcher != NULL && part->matcher->references > 1;
+}
+
+static void let_go(rb_hk_core_t *core, void *argument)
 {
     (void)core;
-    count_holders_t *call = argument;
+    let_go_t *call = argument;
     for (size_t i = 0; i < call->count; i++) {
-        const rb_hk_part_t *part = call->parts[i];
-        call->held[i] = (part->grant != NULL ? part->grant->references : part->matcher->references) > 1;
+        rb_hk_part_t *part = call->parts[i];
+        call->held[i] = is_held(part);
+        if (!call->held[i]) {
+            hk_matcher_release(part->matcher);
+            hk_grant_release(part->grant);
+            part->matcher = NULL;
+            part->grant = NULL;
+        }
     }
 }
 
-/* _held([compiled, …]): which of them somebody beside the Ruby object holds, in an Array of booleans. */
-static VALUE engine_held(VALUE self, VALUE array)
+/* _let_go([compiled, …]): which of them somebody beside the Ruby object holds, in an Array of booleans; the others are
+ * freed, and their objects of no use any more. */
+static VALUE engine_let_go(VALUE self, VALUE array)
 {
     Check_Type(array, T_ARRAY);
     size_t count = (size_t)RARRAY_LEN(array);
@@ -240,8 +261,8 @@ static VALUE engine_held(VALUE self, VALUE array)
     for (size_t i = 0; i < count; i++) {
         parts[i] = rb_hk_part_of(rb_ary_entry(array, (long)i));
     }
-    count_holders_t call = {.parts = parts, .count = count, .held = held};
-    rb_hk_locked(rb_hk_core_of(self), count_holders, &call);
+    let_go_t call = {.parts = parts, .count = count, .held = held};
+    rb_hk_locked(rb_hk_core_of(self), let_go, &call);
     VALUE answers = rb_ary_new_capa((long)count);
     for (size_t i = 0; i < count; i++) {
         rb_ary_push(answers, held[i] ? Qtrue : Qfalse);
@@ -257,7 +278,7 @@ void rb_hk_init_compiled(VALUE engine_class)
     compiled_class = rb_define_class_under(engine_class, "Compiled", rb_cObject);
     rb_gc_register_mark_object(compiled_class);
     rb_undef_alloc_func(compiled_class);
-    rb_define_private_method(engine_class, "_matcher", engine_matcher, 7);
+    rb_define_private_method(engine_class, "_matcher", engine_matcher, 9);
     rb_define_private_method(engine_class, "_grant", engine_grant, 6);
-    rb_define_private_method(engine_class, "_held", engine_held, 1);
+    rb_define_private_method(engine_class, "_let_go", engine_let_go, 1);
 }

@@ -1,5 +1,9 @@
 #include "rb_hk.h"
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 /* The engine object, and the core behind it. */
 
 rb_hk_core_t *rb_hk_core_hold(rb_hk_core_t *core)
@@ -102,8 +106,9 @@ static hk_status_t core_new(const hk_hub_options_t *options, rb_hk_core_t **made
     return HK_OK;
 }
 
-/* _setup(history:, heartbeat:, max_lifetime:, announces:, max_connections:, max_connections_per_address:, hub:,
- * comparable_path:, topic_table_bytes:, key:, secret:) */
+/* _setup(history:, heartbeat:, max_lifetime:, announces:, max_connections:, max_connections_per_address:,
+ * max_pattern_cost_total:, max_pattern_cost_per_address:, max_pattern_cost_per_beginning:, hub:, comparable_path:,
+ * topic_table_bytes:, key:, secret:) */
 static VALUE engine_setup(VALUE self, VALUE options)
 {
     if (rb_check_typeddata(self, &engine_type) != NULL) {
@@ -118,6 +123,9 @@ static VALUE engine_setup(VALUE self, VALUE options)
         .announces = RTEST(rb_hk_option(options, "announces")),
         .max_subscribers = (uint32_t)rb_hk_size_option(options, "max_connections"),
         .max_of_address = (uint32_t)rb_hk_size_option(options, "max_connections_per_address"),
+        .max_cost = (uint32_t)rb_hk_size_option(options, "max_pattern_cost_total"),
+        .max_cost_of_address = (uint32_t)rb_hk_size_option(options, "max_pattern_cost_per_address"),
+        .max_cost_beside = (uint32_t)rb_hk_size_option(options, "max_pattern_cost_per_beginning"),
         .hub_url = rb_hk_url(rb_hk_option(options, "hub"), kept),
         .comparable_path = rb_hk_bytes(&path),
         .topic_table_bytes = rb_hk_size_option(options, "topic_table_bytes"),
@@ -146,6 +154,25 @@ static VALUE engine_rekey(VALUE self, VALUE key)
     return Qnil;
 }
 
+#ifdef __GLIBC__
+static void *trim(void *argument)
+{
+    (void)argument;
+    malloc_trim(0);
+    return NULL;
+}
+#endif
+
+/* _trim: gives memory that was freed back to the system, where the allocator keeps it. */
+static VALUE engine_trim(VALUE self)
+{
+    (void)self;
+#ifdef __GLIBC__
+    rb_hk_without_gvl(trim, NULL);
+#endif
+    return Qnil;
+}
+
 void rb_hk_init_engine(VALUE hub_class)
 {
     VALUE class = rb_define_class_under(hub_class, "NativeEngine", rb_cObject);
@@ -153,6 +180,7 @@ void rb_hk_init_engine(VALUE hub_class)
     rb_undef_method(class, "initialize_copy");
     rb_define_private_method(class, "_setup", engine_setup, 1);
     rb_define_private_method(class, "_rekey", engine_rekey, 1);
+    rb_define_private_method(class, "_trim", engine_trim, 0);
     rb_hk_init_compiled(class);
     rb_hk_init_publish(class);
     rb_hk_init_subscriber(class);

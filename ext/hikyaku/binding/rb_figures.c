@@ -158,6 +158,8 @@ static VALUE engine_stats(VALUE self)
     FIGURE(overruns);
     FIGURE(refused_total);
     FIGURE(refused_address);
+    FIGURE(pattern_cost);
+    FIGURE(refused_cost);
 #undef FIGURE
     return hash;
 }

@@ -34,7 +34,7 @@ static void make_gate(rb_hk_core_t *core, void *argument)
 }
 
 /* _gate(engine, path:, cookie_names:, legacy:, counts_loopback:, dates:, trusted_proxies: [[family, bits, address], …],
- * max_table_bytes:, max_topics:, max_topic_bytes:, max_id_bytes:, max_type_bytes:, max_body_bytes:, secret:) */
+ * max_table_bytes:, max_topics:, max_topic_bytes:, max_id_bytes:, max_type_bytes:, max_body_bytes:, max_fields:, secret:) */
 static VALUE reactor_gate(VALUE self, VALUE engine, VALUE wanted)
 {
     VALUE names = rb_hk_option(wanted, "cookie_names"), proxies = rb_hk_option(wanted, "trusted_proxies");
@@ -70,6 +70,7 @@ static VALUE reactor_gate(VALUE self, VALUE engine, VALUE wanted)
         .max_id_bytes = rb_hk_size_option(wanted, "max_id_bytes"),
         .max_type_bytes = rb_hk_size_option(wanted, "max_type_bytes"),
         .max_body_bytes = rb_hk_size_option(wanted, "max_body_bytes"),
+        .max_fields = rb_hk_size_option(wanted, "max_fields"),
     };
     rb_hk_copy_exactly(rb_hk_option(wanted, "secret"), "secret", options.secret, sizeof(options.secret));
     make_gate_t call = {.options = &options};

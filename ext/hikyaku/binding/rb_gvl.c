@@ -52,18 +52,23 @@ bool rb_hk_locked_now(rb_hk_core_t *core, void (*work)(rb_hk_core_t *core, void 
 
 /* Without RB_NOGVL_INTR_FAIL it would be asked for interrupts when the work is
  * done, and what was done be lost. */
+void rb_hk_slowly(void *(*work)(void *argument), void *argument, const bool *done)
+{
+    while (!*done) {
+        rb_nogvl(work, argument, NULL, NULL, RB_NOGVL_INTR_FAIL);
+        if (!*done) {
+            rb_thread_check_ints();
+        }
+    }
+}
+
 void rb_hk_locked(rb_hk_core_t *core, void (*work)(rb_hk_core_t *core, void *argument), void *argument)
 {
     if (rb_hk_locked_now(core, work, argument)) {
         return;
     }
     locked_call_t call = {.core = core, .work = work, .argument = argument};
-    while (!call.done) {
-        rb_nogvl(take_work_give, &call, NULL, NULL, RB_NOGVL_INTR_FAIL);
-        if (!call.done) {
-            rb_thread_check_ints();
-        }
-    }
+    rb_hk_slowly(take_work_give, &call, &call.done);
 }
 
 typedef struct run_call {
@@ -172,4 +177,35 @@ hk_status_t rb_hk_await_kept(hk_keeping_t *keeping, uint64_t ticket)
 void rb_hk_without_gvl(void *(*work)(void *argument), void *argument)
 {
     rb_thread_call_without_gvl(work, argument, NULL, NULL);
+}
+
+typedef struct passage {
+    rb_hk_reading_t *reading;
+    uint64_t bytes, records;
+} passage_t;
+
+static VALUE pass(VALUE argument)
+{
+    const passage_t *passage = (const passage_t *)argument;
+    return rb_funcall(passage->reading->object, rb_intern("read"), 2, ULL2NUM(passage->bytes),
+                      ULL2NUM(passage->records));
+}
+
+static void *pass_with_gvl(void *argument)
+{
+    rb_protect(pass, (VALUE)argument, &((passage_t *)argument)->reading->raised);
+    return NULL;
+}
+
+static hk_status_t tell_reading(void *context, uint64_t bytes, uint64_t records)
+{
+    rb_hk_reading_t *reading = context;
+    passage_t passage = {.reading = reading, .bytes = bytes, .records = records};
+    rb_thread_call_with_gvl(pass_with_gvl, &passage);
+    return reading->raised == 0 ? HK_OK : HK_CLOSED;
+}
+
+hk_journal_reading_t rb_hk_journal_reading(rb_hk_reading_t *reading)
+{
+    return (hk_journal_reading_t){.read = tell_reading, .context = reading};
 }

@@ -82,6 +82,7 @@ rb_hk_driver_t *rb_hk_driver_if_open(VALUE reactor); /* NULL for one that is not
 rb_hk_driver_t *rb_hk_driver_of(VALUE reactor);      /* … IOError */
 rb_hk_part_t *rb_hk_part_of(VALUE compiled);
 rb_hk_part_t *rb_hk_grant_part(VALUE compiled); /* TypeError for a matcher */
+VALUE rb_hk_too_costly(hk_status_t status);     /* :cost, or :cost_of_address: rb_subscriber.c */
 
 /* Lets go of what a part holds. With the lock, or when nobody else has the core. */
 void rb_hk_part_free(rb_hk_part_t *part);
@@ -98,6 +99,18 @@ void rb_hk_locked(rb_hk_core_t *core, void (*work)(rb_hk_core_t *core, void *arg
 
 /* The same without waiting: false if the lock was not free. Never raises. */
 bool rb_hk_locked_now(rb_hk_core_t *core, void (*work)(rb_hk_core_t *core, void *argument), void *argument);
+
+/* Runs `work` without the GVL, however long it takes: it sets *done. May raise before it ran, never after. */
+void rb_hk_slowly(void *(*work)(void *argument), void *argument, const bool *done);
+
+/* A Log::Journal::Reading, which hears with the GVL what a journal that is opened without it says. raised: it has ended
+ * the opening, and what it raised is to be raised again. On the caller's stack. */
+typedef struct rb_hk_reading {
+    VALUE object;
+    int raised;
+} rb_hk_reading_t;
+
+hk_journal_reading_t rb_hk_journal_reading(rb_hk_reading_t *reading);
 
 /* Runs the loop without the GVL, until it ends or this thread is interrupted; does not raise. */
 hk_status_t rb_hk_run(hk_loop_t *loop);

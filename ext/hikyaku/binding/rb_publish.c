@@ -10,7 +10,11 @@ typedef struct topic {
     hk_topic_t *found;
 } topic_t;
 
+/* So often patterns may come while topics are looked at. */
+enum { TRIES = 3 };
+
 typedef struct publish {
+    rb_hk_core_t *core;
     hk_log_update_t update;
     int64_t now;
     topic_t *topics;
@@ -21,6 +25,10 @@ typedef struct publish {
                      published then */
     char id[HK_EVENT_ID_BYTES];
     hk_status_t status;
+    bool hurries; /* it is published however long that takes */
+    bool waits;   /* the topics are to be looked at before; nothing was published then */
+    hk_topic_t *looked_at;
+    hk_index_survey_t survey;
 } publish_t;
 
 static hk_status_t find(hk_topics_t *table, const topic_t *topic, hk_topic_t **found)
@@ -65,6 +73,10 @@ static void publish(rb_hk_core_t *core, void *argument)
     }
     if (call->status != HK_OK) {
         call->unknown = 0;
+    } else if (call->unknown == 0 && !call->hurries && call->position == HK_POSITION_NONE &&
+               hk_hub_takes_long(core->hub, call->found, call->count)) {
+        call->waits = true;
+        return;
     } else if (call->unknown == 0) {
         publish_known(core, call);
     }
@@ -93,6 +105,57 @@ static void learn_unknown(VALUE ruby_topics, publish_t *call, VALUE *kept)
         if (call->topics[i].found == NULL && !call->topics[i].known) {
             learn(rb_ary_entry(ruby_topics, (long)i), &call->topics[i], kept + i * (HK_URL_PARTS + 1));
         }
+    }
+}
+
+static void look_at(rb_hk_core_t *core, void *argument)
+{
+    publish_t *call = argument;
+    call->status = hk_hub_look_at(core->hub, call->looked_at, &call->survey);
+}
+
+static void forget_found(rb_hk_core_t *core, void *argument)
+{
+    (void)core;
+    publish_t *call = argument;
+    for (size_t i = 0; i < call->count; i++) {
+        hk_topic_release(call->found[i]);
+    }
+    hk_hub_stop_looking(&call->survey);
+    call->waits = false;
+}
+
+static VALUE look_at_all(VALUE argument)
+{
+    publish_t *call = (publish_t *)argument;
+    for (size_t i = 0; i < call->count; i++) {
+        call->looked_at = call->found[i];
+        do {
+            rb_hk_locked(call->core, look_at, call);
+        } while (call->status == HK_AGAIN);
+    }
+    return Qnil;
+}
+
+static VALUE forget_all(VALUE argument)
+{
+    publish_t *call = (publish_t *)argument;
+    rb_hk_locked(call->core, forget_found, call);
+    return Qnil;
+}
+
+/* Publishes, or says what is to be asked before. What would keep others from the hub for long is found out in pieces;
+ * patterns may come meanwhile, but not for ever. */
+static void publish_in_time(rb_hk_core_t *core, publish_t *call)
+{
+    call->core = core;
+    for (unsigned tries = 0; tries <= TRIES; tries++) {
+        call->hurries = tries == TRIES;
+        rb_hk_locked(core, publish, call);
+        if (!call->waits) {
+            return;
+        }
+        rb_ensure(look_at_all, (VALUE)call, forget_all, (VALUE)call);
     }
 }
 
@@ -126,7 +189,7 @@ static VALUE engine_publish(VALUE self, VALUE data, VALUE ruby_topics, VALUE id,
         .count = count,
         .position = NIL_P(position) ? HK_POSITION_NONE : NUM2ULL(position),
     };
-    rb_hk_locked(core, publish, &call);
+    publish_in_time(core, &call);
     if (call.unknown > 0) {
         VALUE *kept = RB_HK_TEMPORARY(VALUE, kept_memory, count * (HK_URL_PARTS + 1));
         for (size_t i = 0; i < count * (HK_URL_PARTS + 1); i++) {
@@ -134,7 +197,7 @@ static VALUE engine_publish(VALUE self, VALUE data, VALUE ruby_topics, VALUE id,
         }
         while (call.unknown > 0) {
             learn_unknown(ruby_topics, &call, kept);
-            rb_hk_locked(core, publish, &call);
+            publish_in_time(core, &call);
         }
         ALLOCV_END(kept_memory);
     }

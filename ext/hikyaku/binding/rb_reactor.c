@@ -108,9 +108,10 @@ static void read_broker(hk_broker_t *broker, void *argument)
     *(hk_broker_t **)argument = broker;
 }
 
-/* _open(engine or nil, broker's engine or nil, secret:, serves:, max_connections:, max_of_address:, max_asks:,
- * max_head_bytes:, max_body_bytes:, send_buffer:, head_timeout:, idle_timeout:, write_timeout:, hello_timeout:,
- * drain_timeout:), in this process. */
+/* _open(engine or nil, broker's engine or nil, secret:, serves:, io_uring:, max_connections:, max_sessions:,
+ * max_of_address:, max_asks:, max_head_bytes:, max_body_bytes:, send_buffer:, head_timeout:, idle_timeout:,
+ * write_timeout:, hello_timeout:, drain_timeout:), in this process. Returns the errno for which io_uring is not used,
+ * or nil. */
 static VALUE reactor_open(VALUE self, VALUE engine, VALUE broker_engine, VALUE wanted)
 {
     rb_hk_core_t *core = NIL_P(engine) ? NULL : rb_hk_core_of(engine);
@@ -120,7 +121,9 @@ static VALUE reactor_open(VALUE self, VALUE engine, VALUE broker_engine, VALUE w
         .gate = core != NULL && RTEST(rb_hk_option(wanted, "serves")) ? core->gate : NULL,
         .lock = core != NULL ? &core->lock : NULL,
         .broker_lock = broker != NULL ? &broker->lock : NULL,
+        .io_uring = RTEST(rb_hk_option(wanted, "io_uring")),
         .max_connections = (uint32_t)rb_hk_size_option(wanted, "max_connections"),
+        .max_sessions = (uint32_t)rb_hk_size_option(wanted, "max_sessions"),
         .max_of_address = (uint32_t)rb_hk_size_option(wanted, "max_of_address"),
         .max_asks = (uint32_t)rb_hk_size_option(wanted, "max_asks"),
         .max_head_bytes = rb_hk_size_option(wanted, "max_head_bytes"),
@@ -140,7 +143,8 @@ static VALUE reactor_open(VALUE self, VALUE engine, VALUE broker_engine, VALUE w
     rb_hk_check(driver_new(core, broker, &options, &driver), "reactor");
     rb_hk_driver_drop(rb_check_typeddata(self, &reactor_type));
     DATA_PTR(self) = driver;
-    return Qnil;
+    int error = hk_loop_ring_error(driver->loop);
+    return error != 0 ? INT2FIX(error) : Qnil;
 }
 
 /* _close: lets go of the loop, which closes all that it still has once no request is being answered. */
@@ -318,6 +322,8 @@ static VALUE reactor_stats(VALUE self)
     FIGURE(timed_out_writes);
     FIGURE(timed_out_idle);
     FIGURE(timed_out_hellos);
+    FIGURE(accept_pauses);
+    FIGURE(ring_error);
     FIGURE(turns);
     FIGURE(turn_ns);
     FIGURE(longest_turn_ns);

@@ -32,6 +32,11 @@ static hk_closing_t closing_of(VALUE symbol)
     rb_raise(rb_eArgError, "%" PRIsVALUE " is no reason to close a stream", symbol);
 }
 
+VALUE rb_hk_too_costly(hk_status_t status)
+{
+    return ID2SYM(rb_intern(status == HK_TOO_COSTLY ? "cost" : "cost_of_address"));
+}
+
 /* --- coming ------------------------------------------------------------------------------------------------------ */
 
 typedef struct subscribe {
@@ -67,7 +72,7 @@ static VALUE subscribed(VALUE argument)
 }
 
 /* _subscribe(grant, last_event_id, address, expires_in, now, changeable, packed, compressed): [serial, answer]; :total
- * or :address where there are too many. */
+ * or :address where there are too many, :cost or :cost_of_address where the patterns cost too much. */
 static VALUE engine_subscribe(VALUE self, VALUE grant, VALUE cursor, VALUE address, VALUE expires_in, VALUE now,
                               VALUE changeable, VALUE packed, VALUE compressed)
 {
@@ -92,6 +97,9 @@ static VALUE engine_subscribe(VALUE self, VALUE grant, VALUE cursor, VALUE addre
     }
     if (call.status == HK_TOO_MANY_OF_ADDRESS) {
         return ID2SYM(rb_intern("address"));
+    }
+    if (call.status == HK_TOO_COSTLY || call.status == HK_TOO_COSTLY_OF_ADDRESS) {
+        return rb_hk_too_costly(call.status);
     }
     rb_hk_check(call.status, "subscribe");
     return rb_hk_releasing(&call.answer, subscribed, (VALUE)&call);
@@ -352,6 +360,33 @@ static VALUE engine_disconnect(VALUE self, VALUE subject)
     return SIZET2NUM(call.count);
 }
 
+typedef struct expel {
+    const uint64_t *tags;
+    size_t tag_count, count;
+} expel_t;
+
+static void expel(rb_hk_core_t *core, void *argument)
+{
+    expel_t *call = argument;
+    call->count = hk_hub_expel(core->hub, call->tags, call->tag_count);
+}
+
+/* _expel(tags): how many are closed. */
+static VALUE engine_expel(VALUE self, VALUE tags)
+{
+    Check_Type(tags, T_ARRAY);
+    VALUE room;
+    expel_t call = {.tag_count = (size_t)RARRAY_LEN(tags)};
+    uint64_t *numbers = rb_alloc_tmp_buffer2(&room, RARRAY_LEN(tags) + 1, sizeof(*numbers));
+    for (size_t i = 0; i < call.tag_count; i++) {
+        numbers[i] = NUM2ULL(rb_ary_entry(tags, (long)i));
+    }
+    call.tags = numbers;
+    rb_hk_locked(rb_hk_core_of(self), expel, &call);
+    ALLOCV_END(room);
+    return SIZET2NUM(call.count);
+}
+
 static void end_hub(rb_hk_core_t *core, void *argument)
 {
     (void)argument;
@@ -377,5 +412,6 @@ void rb_hk_init_subscriber(VALUE engine_class)
     rb_define_private_method(engine_class, "_control", engine_control, 2);
     rb_define_private_method(engine_class, "_close", engine_close, 2);
     rb_define_private_method(engine_class, "_disconnect", engine_disconnect, 1);
+    rb_define_private_method(engine_class, "_expel", engine_expel, 1);
     rb_define_private_method(engine_class, "_shutdown", engine_shutdown, 0);
 }

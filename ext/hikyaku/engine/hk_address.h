@@ -1,4 +1,5 @@
-/* hk_address.h: counts the subscribers of each client address. */
+/* hk_address.h: counts the subscribers of each client, by the name that hk_ip_client gives its address, and what the
+ * patterns cost that they brought. */
 #ifndef HK_ADDRESS_H
 #define HK_ADDRESS_H
 
@@ -12,6 +13,7 @@
 typedef struct hk_address {
     hk_map_node_t node;
     uint32_t count;
+    uint32_t cost; /* of matching the patterns that came from it first, as long as anybody uses them */
     char bytes[];
 } hk_address_t;
 
@@ -29,5 +31,8 @@ hk_status_t hk_address_enter(hk_map_t *addresses, hk_bytes_t bytes, uint32_t lim
 
 /* One less. */
 void hk_address_leave(hk_map_t *addresses, hk_address_t *address);
+
+/* Takes back what a pattern that came from it cost. */
+void hk_address_refund(hk_map_t *addresses, hk_address_t *address, uint32_t cost);
 
 #endif

@@ -1,13 +1,34 @@
 #include "hk_broker_producer_private.h"
+#include "hk_broker_record.h"
 #include "hk_broker_store_private.h"
 
-enum { PIECES_IDLE = 16 };
+enum {
+    PIECES_IDLE = 16,
+    IDENTITIES_USUAL = 10000,
+    /* Of a segment: its header, BOOT, END, the name of the queue, the fields and words of the message, DROPPED. */
+    BESIDE_MESSAGE = 2560
+};
+
+static uint32_t segment_of(uint32_t bytes)
+{
+    return bytes == 0 ? HK_JOURNAL_SEGMENT_USUAL : bytes;
+}
 
 /* -- Opening ------------------------------------------------------------------------------------------------------- */
 
 static void usual32(uint32_t *option, uint32_t usual)
 {
     *option = *option == 0 ? usual : *option;
+}
+
+uint32_t hk_broker_identities_most(uint32_t segment_bytes)
+{
+    return segment_of(segment_bytes) / 2 / HK_RECORD_PRODUCER_MOST;
+}
+
+uint32_t hk_broker_message_most(uint32_t segment_bytes, uint32_t identities)
+{
+    return segment_of(segment_bytes) - BESIDE_MESSAGE - identities * HK_RECORD_PRODUCER_MOST;
 }
 
 static void set_usual(hk_broker_options_t *options)
@@ -20,13 +41,16 @@ static void set_usual(hk_broker_options_t *options)
     usual32(&options->lease, 30 * 1000);
     usual32(&options->lease_most, 12 * 60 * 60 * 1000);
     usual32(&options->max_queues, 100000);
+    usual32(&options->max_identities, IDENTITIES_USUAL);
+    uint32_t most = options->path == NULL ? UINT32_MAX : hk_broker_identities_most(options->segment_bytes);
+    options->max_identities = options->max_identities < most ? options->max_identities : most;
     usual32(&options->max_sessions, 10000);
     usual32(&options->max_subscriptions, 1024);
     usual32(&options->queue_idle, 60 * 60);
     usual32(&options->producer_idle, 7 * 24 * 60 * 60);
     options->max_failures = options->max_failures == 0 ? 20 : options->max_failures;
     options->max_crashes = options->max_crashes == 0 ? 3 : options->max_crashes;
-    options->max_memory = options->max_memory == 0 ? (size_t)256 * 1024 * 1024 : options->max_memory;
+    options->max_memory = options->max_memory == 0 ? (size_t)1024 * 1024 * 1024 : options->max_memory;
     if (options->path == NULL || options->level > HK_LEVEL_SYNCED) {
         options->level = options->path == NULL ? HK_LEVEL_MEMORY : HK_LEVEL_SYNCED;
     }
@@ -77,11 +101,12 @@ static hk_status_t open_journal(hk_broker_t *broker, hk_journal_trouble_t *troub
     hk_journal_options_t options = {.path = broker->options.path,
                                     .files = broker->options.files,
                                     .segment_bytes = broker->options.segment_bytes,
-                                    .image_bytes = broker->options.max_memory / 4,
+                                    .image_bytes = hk_broker_image_most(broker),
                                     .wall = broker->wall,
                                     .begin = hk_store_begin,
                                     .replay = hk_broker_replay,
-                                    .context = broker};
+                                    .context = broker,
+                                    .reading = broker->options.reading};
     hk_status_t status = hk_replay_init(broker);
     if (status == HK_OK) {
         status = hk_journal_open(broker->alloc, &options, &broker->journal, trouble);
@@ -266,8 +291,9 @@ hk_status_t hk_broker_close(hk_broker_t *broker, int64_t now, uint64_t wall)
                     broker->close_status = HK_SYSTEM;
                 }
             }
-            for (hk_list_t *link = broker->all_producers.next; link != &broker->all_producers; link = link->next) {
-                (void)hk_store_producer(broker, HK_OWNER(link, hk_producer_t, link), true);
+            hk_list_t *idle = &broker->idle_producers;
+            for (hk_list_t *link = idle->next; link != idle; link = link->next) {
+                (void)hk_store_producer(broker, HK_OWNER(link, hk_producer_t, idle), HK_PRODUCER_WHOLE);
             }
             (void)hk_store_flush_freed(broker);
             (void)hk_store_boot(broker, true);
@@ -327,9 +353,7 @@ void hk_session_finish(hk_session_t *session)
     hk_session_return_all(session);
     end_subscriptions(session);
     if (session->producer != NULL) {
-        session->producer->session = NULL;
-        hk_producer_touch(session->broker, session->producer);
-        session->producer = NULL;
+        hk_producer_leave(session);
     }
 }
 
@@ -386,6 +410,7 @@ hk_status_t hk_broker_commit(hk_broker_t *broker, uint64_t wall)
         hk_journal_want_sync(broker->journal, appended);
         broker->wants_sync = false;
     }
+    hk_journal_keep_image(broker->journal, hk_broker_image_most(broker));
     if (status == HK_SYSTEM || hk_journal_write(broker->journal, wall) != HK_OK) {
         hk_broker_fail(broker);
         return HK_SYSTEM;
@@ -510,7 +535,9 @@ void hk_broker_read_stats(hk_broker_t *broker, hk_broker_stats_t *stats)
     hk_broker_stats_t *own = &broker->stats;
     own->sessions = broker->session_count;
     own->queues = broker->queues.count;
+    own->identities = broker->remembered;
     own->memory_bytes = hk_broker_memory(broker);
+    own->index_bytes = hk_broker_index(broker);
     own->ready = own->delayed = own->out = own->dead = 0;
     for (hk_list_t *link = broker->all_queues.next; link != &broker->all_queues; link = link->next) {
         const hk_queue_t *queue = HK_OWNER(link, hk_queue_t, link);

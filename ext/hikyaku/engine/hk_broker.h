@@ -43,9 +43,8 @@ typedef struct hk_broker_options {
     const char *path;        /* of the journal's folder; NULL: no storage, level memory alone */
     const hk_files_t *files; /* NULL with no path */
     uint32_t segment_bytes;  /* 0: the usual */
-    size_t
-        max_memory; /* bytes of messages held in memory: those of level memory are refused beyond (OVERLOADED), others
-                             * go on from the disk. 0: 256 MiB */
+    size_t max_memory; /* bytes that messages take in memory, beyond which they are refused (OVERLOADED): 64 for each,
+                        * and those of level memory their content. 0: 1 GiB */
     uint64_t max_storage; /* bytes of segments; beyond: DISK_FULL. 0: any number */
     uint8_t level;        /* hk_level_t: of SENDs that leave it to the broker; never above what there is */
     bool open;            /* whoever says HELLO may do everything, nobody is asked */
@@ -56,9 +55,17 @@ typedef struct hk_broker_options {
     uint16_t max_failures, max_crashes;                   /* 0: 20, 3 */
     uint64_t max_queue_messages, max_queue_bytes;         /* 0: any number */
     uint32_t max_queues, max_sessions, max_subscriptions; /* the last of one session. 0: 100,000; 10,000; 1,024 */
-    uint32_t queue_idle, producer_idle;                   /* s; 0: an hour, a week */
-    uint64_t secret[2];                                   /* random, for hashes */
+    uint32_t max_identities;            /* that are remembered. 0: 10,000; no more than hk_broker_identities_most */
+    uint32_t queue_idle, producer_idle; /* s; 0: an hour, a week */
+    uint64_t secret[2];                 /* random, for hashes */
+    hk_journal_reading_t reading;
 } hk_broker_options_t;
+
+/* Identities whose records fit into half a segment of this size, whatever they hold; 0: the usual size. */
+uint32_t hk_broker_identities_most(uint32_t segment_bytes);
+
+/* Bytes of properties and payload that fit into a segment beside so many identities, whatever else it begins with. */
+uint32_t hk_broker_message_most(uint32_t segment_bytes, uint32_t identities);
 
 /* Opens the journal, if there is to be one, and replays it. As hk_journal_open. */
 hk_status_t hk_broker_open(const hk_alloc_t *alloc, const hk_broker_options_t *options, int64_t now, uint64_t wall,
@@ -84,6 +91,9 @@ hk_status_t hk_broker_receive(hk_broker_t *broker, hk_session_t *session, hk_byt
 void hk_broker_disconnect(hk_broker_t *broker, hk_session_t *session, int64_t now, uint64_t wall);
 
 void *hk_session_context(const hk_session_t *session);
+
+/* It has not said HELLO. */
+bool hk_session_is_strange(const hk_session_t *session);
 
 /* It has as many unanswered requests as it may: nothing is to be read from it for now. */
 bool hk_session_full(const hk_session_t *session);
@@ -154,7 +164,11 @@ bool hk_broker_drained(const hk_broker_t *broker);
 /* --- looking in --------------------------------------------------------------------------------------------------- */
 
 typedef struct hk_broker_stats {
-    uint64_t sessions, queues, messages, bytes, memory_bytes;
+    /* identities: those that are remembered. memory_bytes: what messages take in memory; index_bytes: of these, what
+     * they take beside their content. */
+    uint64_t sessions, queues, identities, messages, bytes, memory_bytes, index_bytes;
+    uint64_t messages_lost;      /* when the journal was opened: what says their queue or sender was missing */
+    uint64_t identities_evicted; /* since the start, for want of room */
     uint64_t ready, delayed, out, dead;
     uint64_t received[3]; /* SENDs taken, by level asked for */
     uint64_t delivered, freed, redelivered, failed, crashed, released, expired, duplicates, stale, copied;

@@ -87,7 +87,8 @@ static bool eligible(const hk_receiver_t *subscription)
 {
     const hk_session_t *session = subscription->session;
     return subscription->queue != NULL && subscription->out_count < subscription->credit && !subscription->alone &&
-           session->phase == HK_SESSION_OPEN && !session->drained && !session->held && !session->broker->draining;
+           subscription->lapsed == 0 && session->phase == HK_SESSION_OPEN && !session->drained && !session->held &&
+           !session->broker->draining;
 }
 
 static void add_taker(hk_queue_t *queue, hk_receiver_t *subscription)
@@ -239,7 +240,7 @@ bool hk_receiver_fits(const hk_receiver_t *subscription, const hk_message_t *mes
 
 static bool may_empty(const hk_receiver_t *subscription)
 {
-    return subscription->credit > 0 && !subscription->session->drained &&
+    return subscription->credit > 0 && subscription->lapsed == 0 && !subscription->session->drained &&
            subscription->session->phase == HK_SESSION_OPEN;
 }
 

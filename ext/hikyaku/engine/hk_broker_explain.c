@@ -1,6 +1,9 @@
 #include "hk_broker_report_private.h"
 #include "hk_broker_store_private.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
 /* Why this message waits, and who holds it. */
 
 static const hk_message_t *oldest_in(const hk_line_t *line, const hk_message_t *oldest)
@@ -49,14 +52,93 @@ static const hk_message_t *earliest_of(const hk_queue_t *queue, hk_broker_t *bro
     return earliest.found;
 }
 
-static const char *why_waiting(hk_broker_t *broker, const hk_message_t *message)
+/* A sentence that names a session: its names have 255 bytes each at most. */
+typedef struct sentence {
+    size_t length;
+    char text[1024];
+} sentence_t;
+
+static void say(sentence_t *sentence, hk_bytes_t words)
+{
+    size_t room = sizeof(sentence->text) - 1 - sentence->length;
+    size_t length = words.length < room ? words.length : room;
+    memcpy(sentence->text + sentence->length, words.at, length);
+    sentence->length += length;
+    sentence->text[sentence->length] = 0;
+}
+
+static void say_text(sentence_t *sentence, const char *text)
+{
+    say(sentence, hk_bytes(text, strlen(text)));
+}
+
+static void say_number(sentence_t *sentence, uint64_t number)
+{
+    char digits[24];
+    snprintf(digits, sizeof(digits), "%" PRIu64, number);
+    say_text(sentence, digits);
+}
+
+static void say_named(sentence_t *sentence, const char *what, hk_bytes_t name)
+{
+    if (name.length > 0) {
+        say_text(sentence, what);
+        say(sentence, name);
+        say_text(sentence, "\"");
+    }
+}
+
+static void say_session(sentence_t *sentence, const hk_session_t *session)
+{
+    say_text(sentence, "session ");
+    say_number(sentence, session->number);
+    say_named(sentence, ", identity \"", session->hello.identity);
+    say_named(sentence, ", agent \"", session->hello.agent);
+}
+
+static const char *too_large(sentence_t *sentence, const hk_message_t *message)
+{
+    const hk_session_t *widest = NULL;
+    const hk_list_t *subscriptions = &message->queue->subscriptions;
+    for (const hk_list_t *link = subscriptions->next; link != subscriptions; link = link->next) {
+        const hk_session_t *each = HK_OWNER(link, hk_receiver_t, of_queue)->session;
+        widest = widest == NULL || each->max_frame > widest->max_frame ? each : widest;
+    }
+    say_text(sentence, "no receiver takes a message of this size: its PUSH has ");
+    say_number(sentence, HK_FRAME_PUSH_BYTES + (uint64_t)message->bytes);
+    say_text(sentence, " bytes, and the largest frame that any of them takes has ");
+    say_number(sentence, widest->max_frame);
+    say_text(sentence, ": ");
+    say_session(sentence, widest);
+    return sentence->text;
+}
+
+static const char *passed_over(sentence_t *sentence, const hk_session_t *session, uint64_t others)
+{
+    say_text(sentence, "a receiver let a lease end and has said nothing since; it is passed over until it says FREE, "
+                       "NACK, CREDIT or ACK of a PUSH, or connects again: ");
+    say_session(sentence, session);
+    if (others > 1) {
+        say_text(sentence, ", and ");
+        say_number(sentence, others);
+    }
+    say_text(sentence, others == 0 ? "" : others == 1 ? ", and another" : " others");
+    return sentence->text;
+}
+
+static const char *why_waiting(hk_broker_t *broker, const hk_message_t *message, sentence_t *sentence)
 {
     hk_queue_t *queue = message->queue;
     bool fits = false, alone = false, kept = false, leaves = false, unread = false;
+    const hk_session_t *lapsed = NULL;
+    uint64_t lapses = 0;
     for (hk_list_t *link = queue->subscriptions.next; link != &queue->subscriptions; link = link->next) {
         const hk_receiver_t *each = HK_OWNER(link, hk_receiver_t, of_queue);
         bool takes = hk_receiver_fits(each, message), unspent = takes && each->out_count < each->credit;
         fits = fits || takes;
+        if (unspent && each->lapsed != 0) {
+            lapsed = lapses++ == 0 ? each->session : lapsed;
+        }
         alone = alone || (unspent && each->alone);
         kept = kept || (unspent && each == queue->emptying);
         leaves = leaves || (unspent && each->session->drained);
@@ -64,7 +146,8 @@ static const char *why_waiting(hk_broker_t *broker, const hk_message_t *message)
     }
     return broker->draining                       ? "the broker is about to stop"
            : hk_list_empty(&queue->subscriptions) ? "nobody receives from this queue"
-           : !fits                                ? "no receiver takes a message of this size"
+           : !fits                                ? too_large(sentence, message)
+           : lapsed != NULL                       ? passed_over(sentence, lapsed, lapses - 1)
            : message->crashes > 0 ? "its receiver has vanished with it: it waits for one that has nothing else"
            : hk_queue_first(broker, queue) != message ? "messages before it wait for receivers, none of which is free"
            : alone  ? "a receiver has a suspect, and gets nothing else until it is done with it"
@@ -74,7 +157,7 @@ static const char *why_waiting(hk_broker_t *broker, const hk_message_t *message)
                     : "no receiver has credit left";
 }
 
-static const char *why(hk_broker_t *broker, const hk_message_t *message)
+static const char *why(hk_broker_t *broker, const hk_message_t *message, sentence_t *sentence)
 {
     static const char *const reasons[] = {"it is dead", "it has failed too often",
                                           "its receivers have vanished with it too often",
@@ -87,7 +170,7 @@ static const char *why(hk_broker_t *broker, const hk_message_t *message)
     case HK_STATE_DEAD:
         return reasons[message->reason];
     default:
-        return why_waiting(broker, message);
+        return why_waiting(broker, message, sentence);
     }
 }
 
@@ -185,8 +268,9 @@ void hk_report_explanation(hk_session_t *session, const hk_frame_t *frame, const
     hk_report_t report;
     hk_report_begin(&report, session, frame);
     const char *because = "nothing waits in this queue";
+    sentence_t sentence = {0};
     if (message != NULL) {
-        because = why(broker, message);
+        because = why(broker, message, &sentence);
         add_message(&report, message);
     }
     hk_report_string(&report, "because", hk_bytes(because, strlen(because)));

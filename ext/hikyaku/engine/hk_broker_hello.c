@@ -135,7 +135,8 @@ static hk_code_t take_identity(hk_session_t *session, const char **sentence, uin
     hk_producer_t *producer;
     hk_status_t status = hk_producer_get(broker, session->hello.identity, &producer);
     if (status != HK_OK) {
-        *sentence = status == HK_TOO_MANY ? "there are as many identities as there may be" : "there is no memory";
+        *sentence = status == HK_TOO_MANY ? "as many identities are remembered as may be, and all of them are connected"
+                                          : "there is no memory";
         return status == HK_TOO_MANY ? HK_CODE_LIMIT : HK_CODE_OVERLOADED;
     }
     if (producer->begun && session->hello.epoch <= producer->epoch) {
@@ -153,8 +154,10 @@ static hk_code_t take_identity(hk_session_t *session, const char **sentence, uin
     producer->session = session;
     session->producer = producer;
     hk_producer_touch(broker, producer);
-    /* Without room it is written when the next segment begins. */
-    (void)hk_store_producer(broker, producer, false);
+    if (producer->recorded) {
+        /* Without room it is written when the next segment begins. */
+        (void)hk_store_producer(broker, producer, HK_PRODUCER_AGAIN);
+    }
     return HK_CODE_NONE;
 }
 

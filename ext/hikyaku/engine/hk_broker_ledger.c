@@ -214,7 +214,7 @@ void hk_ledger_drop(hk_broker_t *broker)
 
 /* -- Evacuating ---------------------------------------------------------------------------------------------------- */
 
-/* The oldest, when most of what the journal holds is not needed; 0: none. */
+/* The oldest with messages, when most of what the journal holds is not needed; 0: none. */
 static uint64_t straggling(const hk_broker_t *broker)
 {
     const hk_ledger_t *ledger = &broker->ledger;
@@ -223,13 +223,13 @@ static uint64_t straggling(const hk_broker_t *broker)
     for (size_t i = 0; i < ledger->count; i++) {
         const hk_ledger_row_t *row = ledger->rows[i];
         if (row != NULL && !row->dropped && row->number <= ledger->current) {
-            oldest = oldest == NULL ? row : oldest;
+            oldest = oldest == NULL && row->live > 0 ? row : oldest;
             standing++;
         }
     }
     uint32_t bytes = broker->options.segment_bytes == 0 ? HK_JOURNAL_SEGMENT_USUAL : broker->options.segment_bytes;
     bool wasteful = standing >= MANY && standing * bytes > 2 * ledger->live_bytes;
-    return wasteful && oldest->number != ledger->current && oldest->live > 0 ? oldest->number : 0;
+    return wasteful && oldest != NULL && oldest->number != ledger->current ? oldest->number : 0;
 }
 
 typedef struct evacuation {

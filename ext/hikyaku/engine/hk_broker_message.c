@@ -39,6 +39,7 @@ void hk_message_drop_extra(hk_broker_t *broker, hk_message_t *message)
     hk_heap_remove(&broker->due, &extra->due);
     hk_heap_remove(&broker->expiries, &extra->expires);
     hk_alloc_free(broker->alloc, extra->words);
+    broker->words_bytes -= extra->words_length;
     hk_slab_free(&broker->extras, extra);
     message->extra = NULL;
 }
@@ -47,6 +48,7 @@ void hk_message_say(hk_broker_t *broker, hk_message_t *message, hk_bytes_t words
 {
     if (message->extra != NULL) {
         hk_alloc_free(broker->alloc, message->extra->words);
+        broker->words_bytes -= message->extra->words_length;
         message->extra->words = NULL;
         message->extra->words_length = 0;
     }
@@ -59,24 +61,49 @@ void hk_message_say(hk_broker_t *broker, hk_message_t *message, hk_bytes_t words
         memcpy(copy, words.at, words.length);
         extra->words = copy;
         extra->words_length = (uint16_t)words.length;
+        broker->words_bytes += words.length;
     }
 }
 
 /* -- Where its bytes are ------------------------------------------------------------------------------------------- */
 
-/* As long as there is room, what was written stands in memory, too. */
-uint64_t hk_broker_memory(const hk_broker_t *broker)
+/* Of what was written, so much at most stands in memory, too. */
+#define IMAGE_MOST ((uint64_t)64 * 1024 * 1024)
+
+uint64_t hk_broker_index(const hk_broker_t *broker)
 {
-    uint64_t most = broker->options.max_memory, all = broker->stats.bytes;
-    return all <= most ? all : broker->held_bytes > most ? broker->held_bytes : most;
+    return (uint64_t)broker->messages.count * sizeof(hk_message_t) +
+           (uint64_t)broker->extras.count * (sizeof(hk_extra_t) + 2 * sizeof(hk_heap_node_t *)) +
+           (uint64_t)broker->deliveries.count * sizeof(hk_delivery_t) + broker->words_bytes;
 }
 
-/* Pieces that one message holds, and what messages take beside their bytes, are counted roughly. */
+/* What has to stand in memory. */
+static uint64_t needed(const hk_broker_t *broker)
+{
+    return broker->held_bytes + hk_broker_index(broker);
+}
+
+size_t hk_broker_image_most(const hk_broker_t *broker)
+{
+    uint64_t all = broker->options.max_memory, used = needed(broker), left = used < all ? all - used : 0;
+    uint64_t most = all / 4 < IMAGE_MOST ? all / 4 : IMAGE_MOST;
+    return (size_t)(left < most ? left : most);
+}
+
+uint64_t hk_broker_memory(const hk_broker_t *broker)
+{
+    uint64_t written = broker->stats.bytes - broker->held_bytes, most = hk_broker_image_most(broker);
+    return needed(broker) + (written < most ? written : most);
+}
+
+/* Of pieces that few messages hold together the rest counts, too, but roughly. */
 bool hk_broker_has_memory(const hk_broker_t *broker, size_t bytes)
 {
-    uint64_t most = broker->options.max_memory, roughly = 2 * most + 1024 * 1024;
-    return hk_broker_memory(broker) + bytes <= most && broker->arena->bytes <= roughly &&
-           broker->messages.bytes <= roughly;
+    const hk_arena_t *arena = broker->arena;
+    uint64_t most = broker->options.max_memory,
+             pieces = arena->bytes - arena->idle_count * (uint64_t)arena->piece_bytes;
+    return needed(broker) + sizeof(hk_message_t) + bytes <= most &&
+           (bytes == 0 || pieces <= most + most / 4 + 4 * (uint64_t)arena->piece_bytes);
 }
 
 hk_status_t hk_message_lay(hk_broker_t *broker, hk_message_t *message, hk_bytes_t content)
@@ -118,7 +145,7 @@ hk_status_t hk_message_content(hk_broker_t *broker, const hk_message_t *message,
     hk_status_t status =
         hk_journal_reread(broker->journal, held->segment, held->offset + message->offset - head, &record);
     if (status != HK_OK) {
-        return status == HK_NO_MEMORY ? status : HK_SYSTEM;
+        return status == HK_NO_MEMORY || status == HK_AGAIN ? status : HK_SYSTEM;
     }
     if (record.body.length != (size_t)head + message->bytes) {
         hk_piece_release(record.piece);

@@ -270,6 +270,11 @@ bool hk_session_behind(const hk_session_t *session)
     return session->laid >= HK_BROKER_OUTPUT_MOST + (size_t)session->broker->options.max_frame;
 }
 
+bool hk_session_is_strange(const hk_session_t *session)
+{
+    return session->phase == HK_SESSION_NEW;
+}
+
 bool hk_session_full(const hk_session_t *session)
 {
     const hk_broker_options_t *options = &session->broker->options;

@@ -9,6 +9,7 @@
  *     hk_broker_queue      queues, and the lines in them
  *     hk_broker_subscribe  SUBSCRIBE, UNSUBSCRIBE, CREDIT
  *     hk_broker_deliver    who gets a message next; PUSH
+ *     hk_broker_lapse      receivers that let a lease end (hk_broker_lapse_private.h)
  *     hk_broker_settle     FREE, NACK, TOUCH, and what comes back
  *     hk_broker_ack        acknowledgements that wait for their level
  *     hk_broker_output     what a session has to be sent
@@ -20,6 +21,7 @@
  *     hk_broker_report     QUERY
  *     hk_broker_pick       the queues that it lists
  *     hk_broker_explain    why a message waits, and who holds it
+ *     hk_broker_identities which identities are remembered
  *     hk_broker_dead       and what it says and does about dead letters
  *
  *     SEND ─► message ─► line of its queue ─► delivery, out at a session ─► FREE
@@ -115,7 +117,7 @@ struct hk_queue {
     int64_t idle_since;
     uint32_t number;
     uint8_t kind;
-    bool recorded;    /* QUEUE was appended */
+    uint64_t named;   /* the newest segment with a QUEUE of it; 0: none */
     bool look;        /* whether anybody takes what is too large for those aside is to be asked (again) */
     uint32_t waiting; /* a bit for each line that is not empty, but for that of what nobody takes */
     hk_line_t lines[HK_BROKER_LINES];
@@ -160,7 +162,9 @@ struct hk_receiver {
     uint32_t credit, credit_bytes;
     uint32_t out_count;
     uint64_t out_bytes;
-    uint32_t lease; /* ms */
+    uint32_t lease;  /* ms */
+    uint64_t lapsed; /* the newest delivery whose lease its connection let end, and has said nothing since: it is
+                      * passed over. 0: none */
 };
 
 struct hk_delivery {
@@ -225,8 +229,10 @@ struct hk_session {
     bool blocked, taken,
         broken; /* taken: it was told by next_ready. broken: output was lost, there is nothing to be said */
     bool drained, acknowledges; /* it said DRAIN; it has said ACK to a PUSH */
+    bool forgets;               /* it said that its identity is not needed any more */
     bool held;                  /* so much is laid out that it gets nothing more for now */
     uint32_t max_frame;
+    uint32_t lapsed; /* of its subscriptions, those that are passed over */
 
     hk_buf_t in, out;
     hk_part_t *parts;
@@ -267,7 +273,10 @@ struct hk_producer {
     int64_t idle_since;
     hk_session_t *session; /* NULL: not connected */
     uint32_t number;
-    bool begun; /* it had a connection before */
+    bool begun;       /* it had a connection before */
+    bool remembered;  /* it has numbered a message: it counts, and stays when its connection ends */
+    bool recorded;    /* PRODUCER was appended: each segment repeats it */
+    uint64_t segment; /* the newest that says all of it; 0: none */
     uint64_t epoch, low;
     uint64_t newest;
     uint64_t *map;     /* NULL: none above low was taken. A ring: the bit of n is n % 4,096 */
@@ -309,13 +318,16 @@ struct hk_broker {
     hk_journal_t *journal;       /* NULL: no storage */
     hk_arena_t *arena;
     hk_piece_t *filling;
-    uint64_t held_bytes; /* of messages that stand in memory alone */
+    uint64_t held_bytes;  /* of messages that stand in memory alone */
+    uint64_t words_bytes; /* of receivers' words */
     hk_slab_pool_t messages, extras, deliveries, acks;
     hk_map_t queues, producers;
     hk_list_t all_queues, idle_queues, again, all_producers, idle_producers;
     hk_list_t sessions, ready;
     hk_list_t asking, asked; /* whose HELLO is to be decided: nobody was told yet; somebody was */
     uint32_t session_count, last_queue_number, last_producer_number;
+    uint32_t remembered; /* producers */
+    hk_queue_t *naming;  /* whose name a segment that is begun now needs; NULL: none */
     hk_heap_t due, expiries, leases, odd_leases, timers;
     int64_t now;
     uint64_t wall;
@@ -363,10 +375,13 @@ static inline bool hk_message_recorded(const hk_message_t *message)
     return message->piece != NULL && message->piece->segment != 0;
 }
 
-/* Bytes of messages that stand in memory. */
+/* Bytes that messages take in memory: all; beside their content; and what those that were written may leave there of
+ * their content. */
 uint64_t hk_broker_memory(const hk_broker_t *broker);
+uint64_t hk_broker_index(const hk_broker_t *broker);
+size_t hk_broker_image_most(const hk_broker_t *broker);
 
-/* Whether a message of level memory may have so many bytes more. */
+/* Whether there may be another message with so many bytes that must stand in memory. */
 bool hk_broker_has_memory(const hk_broker_t *broker, size_t bytes);
 
 /* It is done with: freed, expired, dropped or purged. It must be out of lines and heaps, but for one that waits: it
@@ -388,6 +403,9 @@ hk_queue_t *hk_queue_find(hk_broker_t *broker, uint8_t kind, hk_bytes_t name);
 /* It may have become needless, or needed. */
 void hk_queue_touch(hk_broker_t *broker, hk_queue_t *queue);
 void hk_queue_free(hk_broker_t *broker, hk_queue_t *queue);
+
+/* As hk_queue_free; sessions that remember it look for it anew. */
+void hk_queue_forget(hk_broker_t *broker, hk_queue_t *queue);
 
 /* Forgets its messages, which somebody else frees. */
 void hk_queue_clear(hk_queue_t *queue);

@@ -1,15 +1,27 @@
 #include "hk_broker_producer_private.h"
+#include "hk_broker_record.h"
+#include "hk_broker_store_private.h"
 
 enum { MAP_BITS = HK_FRAME_SEQUENCES, MAP_WORDS = MAP_BITS / 64 };
 
-hk_status_t hk_producer_get(hk_broker_t *broker, hk_bytes_t identity, hk_producer_t **producer)
+hk_producer_t *hk_producer_find(hk_broker_t *broker, hk_bytes_t identity)
 {
     hk_map_node_t *node = hk_map_find(&broker->producers, identity);
-    if (node != NULL) {
-        *producer = HK_OWNER(node, hk_producer_t, node);
+    return node == NULL ? NULL : HK_OWNER(node, hk_producer_t, node);
+}
+
+static bool is_crowded(const hk_broker_t *broker)
+{
+    return broker->remembered >= broker->options.max_identities && hk_list_empty(&broker->idle_producers);
+}
+
+hk_status_t hk_producer_get(hk_broker_t *broker, hk_bytes_t identity, hk_producer_t **producer)
+{
+    *producer = hk_producer_find(broker, identity);
+    if (*producer != NULL) {
         return HK_OK;
     }
-    if (broker->producers.count >= broker->options.max_queues && !broker->replaying) {
+    if (is_crowded(broker) && !broker->replaying) {
         return HK_TOO_MANY;
     }
     hk_producer_t *made = hk_alloc_zeroed(broker->alloc, 1, sizeof(*made) + identity.length);
@@ -24,7 +36,6 @@ hk_status_t hk_producer_get(hk_broker_t *broker, hk_bytes_t identity, hk_produce
         return HK_NO_MEMORY;
     }
     hk_list_append(&broker->all_producers, &made->link);
-    hk_producer_touch(broker, made);
     *producer = made;
     return HK_OK;
 }
@@ -40,12 +51,86 @@ void hk_producer_touch(hk_broker_t *broker, hk_producer_t *producer)
 
 void hk_producer_free(hk_broker_t *broker, hk_producer_t *producer)
 {
+    broker->remembered -= producer->remembered ? 1 : 0;
     hk_map_remove(&broker->producers, &producer->node);
     hk_list_remove(&producer->link);
     hk_list_remove(&producer->idle);
     hk_alloc_free(broker->alloc, producer->map);
     hk_alloc_free(broker->alloc, producer->passing);
     hk_alloc_free(broker->alloc, producer);
+}
+
+/* -- Who is remembered --------------------------------------------------------------------------------------------- */
+
+static bool has_numbered(const hk_producer_t *producer)
+{
+    return producer->low > 0 || producer->above > 0;
+}
+
+void hk_producer_forget(hk_broker_t *broker, hk_producer_t *producer)
+{
+    if (producer->recorded) {
+        /* Without room for this a restart finds it again, as one that is idle. */
+        (void)hk_store_gone(broker, HK_RECORD_PRODUCER_GONE, producer->number);
+    }
+    hk_producer_free(broker, producer);
+}
+
+static hk_producer_t *longest_idle(hk_broker_t *broker)
+{
+    hk_list_t *first = hk_list_first(&broker->idle_producers);
+    return first == NULL ? NULL : HK_OWNER(first, hk_producer_t, idle);
+}
+
+hk_status_t hk_producer_remember(hk_broker_t *broker, hk_producer_t *producer, bool durable)
+{
+    if (!producer->remembered) {
+        if (is_crowded(broker)) {
+            return HK_TOO_MANY;
+        }
+        if (broker->remembered >= broker->options.max_identities) {
+            hk_producer_forget(broker, longest_idle(broker));
+            broker->stats.identities_evicted++;
+        }
+        producer->remembered = true;
+        broker->remembered++;
+    }
+    if (!durable || producer->recorded) {
+        return HK_OK;
+    }
+    hk_status_t status = hk_store_producer(broker, producer, HK_PRODUCER_FIRST);
+    producer->recorded = status == HK_OK;
+    return status;
+}
+
+void hk_producer_leave(hk_session_t *session)
+{
+    hk_producer_t *producer = session->producer;
+    session->producer = NULL;
+    producer->session = NULL;
+    if (has_numbered(producer) && !session->forgets) {
+        hk_producer_touch(session->broker, producer);
+    } else {
+        hk_producer_forget(session->broker, producer);
+    }
+}
+
+void hk_producer_prune(hk_broker_t *broker)
+{
+    for (hk_list_t *link = broker->all_producers.next, *next; link != &broker->all_producers; link = next) {
+        next = link->next;
+        hk_producer_t *producer = HK_OWNER(link, hk_producer_t, link);
+        if (has_numbered(producer)) {
+            broker->remembered += producer->remembered ? 0 : 1;
+            producer->remembered = producer->recorded = true;
+        } else {
+            hk_producer_free(broker, producer);
+        }
+    }
+    while (broker->remembered > broker->options.max_identities) {
+        hk_producer_free(broker, longest_idle(broker));
+        broker->stats.identities_evicted++;
+    }
 }
 
 /* -- Numbers ------------------------------------------------------------------------------------------------------- */

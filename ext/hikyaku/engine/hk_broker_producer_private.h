@@ -4,9 +4,24 @@
 
 #include "hk_broker_private.h"
 
-/* HK_OK; HK_TOO_MANY; HK_NO_MEMORY. */
+/* Made if it is not there. HK_OK; HK_TOO_MANY: as many are remembered as may be, and all are connected;
+ * HK_NO_MEMORY. */
 hk_status_t hk_producer_get(hk_broker_t *broker, hk_bytes_t identity, hk_producer_t **producer);
+hk_producer_t *hk_producer_find(hk_broker_t *broker, hk_bytes_t identity);
 void hk_producer_free(hk_broker_t *broker, hk_producer_t *producer);
+
+/* It is going to number a message: it is remembered from now on, and the one that was idle for longest is forgotten if
+ * there are too many. durable: a restart is to find it. HK_OK; HK_TOO_MANY: nobody is idle; as hk_store_enqueue. */
+hk_status_t hk_producer_remember(hk_broker_t *broker, hk_producer_t *producer, bool durable);
+
+/* Nothing of it is known any more. It is not connected. */
+void hk_producer_forget(hk_broker_t *broker, hk_producer_t *producer);
+
+/* What was read and is not to be kept is forgotten: who has numbered nothing, and those beyond the limit. */
+void hk_producer_prune(hk_broker_t *broker);
+
+/* The connection of its session ends. */
+void hk_producer_leave(hk_session_t *session);
 
 /* Its connection came, or went. */
 void hk_producer_touch(hk_broker_t *broker, hk_producer_t *producer);

@@ -11,6 +11,19 @@ hk_queue_t *hk_queue_find(hk_broker_t *broker, uint8_t kind, hk_bytes_t name)
     return node == NULL ? NULL : HK_OWNER(node, hk_queue_t, node);
 }
 
+/* A queue that nobody uses is forgotten early for one that somebody does. */
+static bool make_room(hk_broker_t *broker)
+{
+    if (broker->queues.count < broker->options.max_queues || broker->replaying) {
+        return true;
+    }
+    hk_list_t *longest_idle = hk_list_first(&broker->idle_queues);
+    if (longest_idle != NULL) {
+        hk_queue_forget(broker, HK_OWNER(longest_idle, hk_queue_t, idle));
+    }
+    return longest_idle != NULL;
+}
+
 hk_status_t hk_queue_get(hk_broker_t *broker, uint8_t kind, hk_bytes_t name, hk_queue_t **queue)
 {
     hk_queue_t *found = hk_queue_find(broker, kind, name);
@@ -18,7 +31,7 @@ hk_status_t hk_queue_get(hk_broker_t *broker, uint8_t kind, hk_bytes_t name, hk_
         *queue = found;
         return HK_OK;
     }
-    if (broker->queues.count >= broker->options.max_queues && !broker->replaying) {
+    if (!make_room(broker)) {
         return HK_TOO_MANY;
     }
     hk_queue_t *made = hk_alloc_zeroed(broker->alloc, 1, sizeof(*made) + 1 + name.length);
@@ -84,6 +97,12 @@ void hk_queue_free(hk_broker_t *broker, hk_queue_t *queue)
     hk_list_remove(&queue->idle);
     hk_list_remove(&queue->again);
     hk_alloc_free(broker->alloc, queue);
+}
+
+void hk_queue_forget(hk_broker_t *broker, hk_queue_t *queue)
+{
+    broker->queues_forgotten++;
+    hk_queue_free(broker, queue);
 }
 
 /* -- Lines --------------------------------------------------------------------------------------------------------- */

@@ -33,6 +33,7 @@ enum {
     HK_RECORD_QUEUE_BYTES = 8,
     HK_RECORD_GONE_BYTES = 8,
     HK_RECORD_PRODUCER_BYTES = 24,
+    HK_RECORD_PRODUCER_MOST = 816, /* of the whole record: its head, 24, 255 of the identity, 512 of the map, padded */
     HK_RECORD_BOOT_BYTES = 16
 };
 

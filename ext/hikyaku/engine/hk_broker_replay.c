@@ -15,6 +15,8 @@ struct hk_replay {
     hk_message_t **buckets; /* by id, chained by `next` */
     size_t count, capacity;
     table_t queues, producers;
+    uint64_t due, segment; /* the position that is due; the segment of the record before */
+    bool behind_hole;
 };
 
 enum { SMALLEST = 64 };
@@ -244,11 +246,21 @@ static hk_status_t replay_enqueue(hk_broker_t *broker, const hk_journal_record_t
     }
     struct hk_replay *replay = broker->replay;
     hk_message_t *message = find(replay, enqueue.id);
+    hk_queue_t *queue = table_find(&replay->queues, enqueue.queue);
+    /* Who has numbered it is not known behind a hole: it might be taken again. */
+    bool nobodys =
+        replay->behind_hole && enqueue.sequence != 0 && table_find(&replay->producers, enqueue.producer) == NULL;
+    if (nobodys || (message == NULL && queue == NULL)) {
+        /* What it needs was lost with what nobody had synced: so is the message. */
+        broker->stats.messages_lost++;
+        broker->next_id = enqueue.id >= broker->next_id ? enqueue.id + 1 : broker->next_id;
+        return HK_OK;
+    }
+    if (queue != NULL && queue->named != record->segment) {
+        /* A salvage has parted them: the segment with its name stays as long as this one. */
+        hk_ledger_refer(broker, queue->named, record->segment);
+    }
     if (message == NULL) {
-        hk_queue_t *queue = table_find(&replay->queues, enqueue.queue);
-        if (queue == NULL) {
-            return HK_INVALID;
-        }
         message = hk_message_new(broker, queue);
         if (message == NULL) {
             return HK_NO_MEMORY;
@@ -277,7 +289,11 @@ static hk_status_t replay_enqueue(hk_broker_t *broker, const hk_journal_record_t
             take_state(broker, message, enqueue.state, enqueue.due, span(message->sent, enqueue.due), enqueue.words);
     }
     hk_producer_t *producer = enqueue.sequence == 0 ? NULL : table_find(&replay->producers, enqueue.producer);
-    return status != HK_OK || producer == NULL ? status : hk_producer_recall(broker, producer, enqueue.sequence);
+    if (status != HK_OK || producer == NULL) {
+        return status;
+    }
+    hk_producer_touch(broker, producer);
+    return hk_producer_recall(broker, producer, enqueue.sequence);
 }
 
 static hk_status_t replay_free(hk_broker_t *broker, const hk_journal_record_t *record)
@@ -326,7 +342,9 @@ static hk_status_t replay_queue(hk_broker_t *broker, const hk_journal_record_t *
         return HK_INVALID;
     }
     uint32_t number = hk_frame_u32(at), last = broker->last_queue_number;
-    if (table_find(&broker->replay->queues, number) != NULL) {
+    hk_queue_t *known = table_find(&broker->replay->queues, number);
+    if (known != NULL) {
+        known->named = record->segment;
         return HK_OK;
     }
     hk_bytes_t name = hk_bytes(at + HK_RECORD_QUEUE_BYTES, record->body.length - HK_RECORD_QUEUE_BYTES);
@@ -335,10 +353,8 @@ static hk_status_t replay_queue(hk_broker_t *broker, const hk_journal_record_t *
     if (status != HK_OK) {
         return status;
     }
-    if (!queue->recorded) {
-        queue->number = number;
-        queue->recorded = true;
-    }
+    queue->number = queue->named == 0 ? number : queue->number;
+    queue->named = record->segment;
     broker->last_queue_number = number > last ? number : last;
     return table_set(broker, &broker->replay->queues, number, queue);
 }
@@ -354,7 +370,7 @@ static hk_status_t replay_queue_gone(hk_broker_t *broker, const hk_journal_recor
     if (queue == NULL) {
         return HK_OK;
     }
-    queue->recorded = queue->number != number;
+    queue->named = queue->number != number ? queue->named : 0;
     return table_set(broker, &broker->replay->queues, number, NULL);
 }
 
@@ -376,13 +392,21 @@ static hk_status_t replay_producer(hk_broker_t *broker, const hk_journal_record_
     if (status != HK_OK) {
         return status;
     }
-    if (producer->number != number) {
+    bool another = producer->number != number;
+    if (another) {
         status = table_set(broker, &broker->replay->producers, producer->number, NULL);
     }
     broker->last_producer_number = number > last ? number : last;
+    hk_producer_touch(broker, producer);
     producer->number = number;
     producer->begun = true;
     producer->epoch = hk_frame_u64(at + 8);
+    producer->segment = another ? 0 : producer->segment;
+    if (broker->replay->behind_hole) {
+        /* Its map may speak of messages that were lost before it. */
+        return status == HK_OK && another ? hk_producer_restore(broker, producer, 0, hk_bytes(NULL, 0)) : status;
+    }
+    producer->segment = record->segment;
     hk_bytes_t map = hk_bytes(identity.at + identity.length, hk_frame_u16(at + 6));
     return status == HK_OK ? hk_producer_restore(broker, producer, hk_frame_u64(at + 16), map) : status;
 }
@@ -412,6 +436,16 @@ static hk_status_t replay_boot(hk_broker_t *broker, const hk_journal_record_t *r
     return HK_OK;
 }
 
+/* Positions that are missing before a record are those of a SKIP: nobody had synced what follows in that segment,
+ * either. */
+static void look_for_hole(struct hk_replay *replay, const hk_journal_record_t *record)
+{
+    bool missing = record->position != replay->due && record->segment <= replay->segment + 1;
+    replay->behind_hole = missing || (record->segment == replay->segment && replay->behind_hole);
+    replay->due = record->position + 1;
+    replay->segment = record->segment;
+}
+
 hk_status_t hk_broker_replay(void *context, const hk_journal_record_t *record)
 {
     hk_broker_t *broker = context;
@@ -419,6 +453,7 @@ hk_status_t hk_broker_replay(void *context, const hk_journal_record_t *record)
     if (status != HK_OK) {
         return status;
     }
+    look_for_hole(broker->replay, record);
     switch (record->type) {
     case HK_RECORD_ENQUEUE:
         return replay_enqueue(broker, record);
@@ -447,6 +482,9 @@ hk_status_t hk_replay_init(hk_broker_t *broker)
 {
     broker->replay = hk_alloc_zeroed(broker->alloc, 1, sizeof(*broker->replay));
     broker->replaying = true;
+    if (broker->replay != NULL) {
+        broker->replay->due = 1;
+    }
     return broker->replay == NULL ? HK_NO_MEMORY : HK_OK;
 }
 
@@ -512,8 +550,16 @@ hk_status_t hk_replay_end(hk_broker_t *broker)
         next = message->next;
         status = place(broker, message);
     }
-    for (hk_list_t *link = broker->all_queues.next; link != &broker->all_queues; link = link->next) {
-        hk_queue_touch(broker, HK_OWNER(link, hk_queue_t, link));
+    /* A queue without messages need not be there: its name stands somewhere, and nobody uses it yet. */
+    for (hk_list_t *link = broker->all_queues.next, *next; status == HK_OK && link != &broker->all_queues;
+         link = next) {
+        next = link->next;
+        hk_queue_t *queue = HK_OWNER(link, hk_queue_t, link);
+        if (hk_queue_messages(queue) == 0) {
+            hk_queue_free(broker, queue);
+        } else {
+            hk_queue_touch(broker, queue);
+        }
     }
     /* Segments without a record of the broker's are not needed, either. */
     uint64_t oldest = hk_journal_oldest(broker->journal), current = hk_journal_current(broker->journal);

@@ -3,7 +3,8 @@
 
 /* QUERY, but for why a message waits (hk_broker_explain), and for dead letters and dropping (hk_broker_dead). */
 
-enum { USUAL_LIMIT = 100, MOST_LIMIT = 10000, QUEUES = 1, EXPLAIN, DEAD, REPLAY, DROP, SEGMENTS, SESSIONS, PURGE };
+enum { USUAL_LIMIT = 100, MOST_LIMIT = 10000 };
+enum { QUEUES = 1, EXPLAIN, DEAD, REPLAY, DROP, SEGMENTS, SESSIONS, PURGE, IDENTITIES = 16, DROP_IDENTITY };
 
 /* -- JSON ---------------------------------------------------------------------------------------------------------- */
 
@@ -47,6 +48,12 @@ void hk_report_number(hk_report_t *report, const char *name, uint64_t number)
     }
 }
 
+void hk_report_truth(hk_report_t *report, const char *name, bool truth)
+{
+    key(report, name);
+    hk_report_text(report, truth ? "true" : "false");
+}
+
 void hk_report_string(hk_report_t *report, const char *name, hk_bytes_t text)
 {
     key(report, name);
@@ -86,7 +93,8 @@ void hk_report_end(hk_report_t *report)
     hk_report_text(report, "}");
     hk_session_t *session = report->session;
     if (report->status != HK_OK) {
-        hk_session_refuse(session, report->id, HK_CODE_OVERLOADED, "there is no memory for this report");
+        hk_session_refuse(session, report->id, HK_CODE_OVERLOADED,
+                          "there is no memory or no open file for this report: ask again");
         return;
     }
     hk_bytes_t json = hk_buf_bytes(report->out);
@@ -106,7 +114,7 @@ uint32_t hk_report_limit(const hk_frame_query_t *query)
 
 /* -- Who may look -------------------------------------------------------------------------------------------------- */
 
-static void forbid(hk_session_t *session, const hk_frame_t *frame)
+void hk_report_forbid(hk_session_t *session, const hk_frame_t *frame)
 {
     hk_session_refuse(session, frame->id, HK_CODE_FORBIDDEN, "this client may not look into this");
 }
@@ -114,7 +122,7 @@ static void forbid(hk_session_t *session, const hk_frame_t *frame)
 hk_queue_t *hk_report_queue(hk_session_t *session, const hk_frame_t *frame, const hk_frame_query_t *query)
 {
     if (!hk_session_may(session, HK_RIGHT_MANAGE, query->kind, query->name)) {
-        forbid(session, frame);
+        hk_report_forbid(session, frame);
         return NULL;
     }
     hk_queue_t *queue = query->name.length == 0 || query->name.length > HK_FRAME_NAME_MOST
@@ -131,7 +139,7 @@ bool hk_report_may(hk_session_t *session, const hk_frame_t *frame, const hk_queu
     if (hk_session_may(session, HK_RIGHT_MANAGE, queue->kind, hk_queue_name(queue))) {
         return true;
     }
-    forbid(session, frame);
+    hk_report_forbid(session, frame);
     return false;
 }
 
@@ -236,7 +244,7 @@ static bool may_manage_any(const hk_session_t *session)
 static void report_queues(hk_session_t *session, const hk_frame_t *frame, const hk_frame_query_t *query)
 {
     if (!may_manage_any(session)) {
-        forbid(session, frame);
+        hk_report_forbid(session, frame);
         return;
     }
     hk_pick_t pick = {0};
@@ -262,7 +270,7 @@ static void report_sessions(hk_session_t *session, const hk_frame_t *frame, cons
 {
     hk_broker_t *broker = session->broker;
     if (!hk_session_may(session, HK_RIGHT_MANAGE, 0, HK_BYTES("*"))) {
-        forbid(session, frame);
+        hk_report_forbid(session, frame);
         return;
     }
     hk_report_t report;
@@ -283,6 +291,9 @@ static void report_sessions(hk_session_t *session, const hk_frame_t *frame, cons
         hk_report_number(&report, "out", each->out_count);
         hk_report_number(&report, "unanswered", each->unanswered);
         hk_report_number(&report, "subscriptions", each->subscription_count);
+        if (each->lapsed > 0) {
+            hk_report_number(&report, "passed_over", each->lapsed);
+        }
         if (!hk_report_item_end(&report)) {
             break;
         }
@@ -320,7 +331,7 @@ static void report_segments(hk_session_t *session, const hk_frame_t *frame, cons
     hk_broker_t *broker = session->broker;
     hk_ledger_t *ledger = &broker->ledger;
     if (!hk_session_may(session, HK_RIGHT_MANAGE, 0, HK_BYTES("*"))) {
-        forbid(session, frame);
+        hk_report_forbid(session, frame);
         return;
     }
     for (size_t i = 0; i < ledger->count; i++) {
@@ -367,9 +378,11 @@ void hk_take_query(hk_session_t *session, const hk_frame_t *frame)
         hk_session_end(session, frame->id, HK_CODE_MALFORMED, "this is no QUERY");
         return;
     }
-    if (query.what < QUEUES || query.what > PURGE || query.kind > 1) {
+    bool known =
+        (query.what >= QUEUES && query.what <= PURGE) || query.what == IDENTITIES || query.what == DROP_IDENTITY;
+    if (!known || query.kind > 1) {
         hk_session_refuse(session, frame->id, HK_CODE_INVALID,
-                          query.kind > 1 ? "the kind of a queue is 0 or 1" : "a QUERY asks for 1 to 8");
+                          known ? "the kind of a queue is 0 or 1" : "a QUERY asks for 1 to 8, 16 or 17");
         return;
     }
     if (hk_session_behind(session)) {
@@ -395,6 +408,12 @@ void hk_take_query(hk_session_t *session, const hk_frame_t *frame)
         break;
     case SESSIONS:
         report_sessions(session, frame, &query);
+        break;
+    case IDENTITIES:
+        hk_report_identities(session, frame, &query);
+        break;
+    case DROP_IDENTITY:
+        hk_report_drop_identity(session, frame, &query);
         break;
     default:
         hk_report_purge(session, frame, &query);

@@ -17,6 +17,7 @@ void hk_report_begin(hk_report_t *report, hk_session_t *session, const hk_frame_
 void hk_report_bytes(hk_report_t *report, hk_bytes_t bytes);
 void hk_report_text(hk_report_t *report, const char *text);
 void hk_report_number(hk_report_t *report, const char *name, uint64_t number);
+void hk_report_truth(hk_report_t *report, const char *name, bool truth);
 void hk_report_string(hk_report_t *report, const char *name, hk_bytes_t text);
 void hk_report_open(hk_report_t *report, const char *name, const char *bracket);
 
@@ -27,6 +28,9 @@ void hk_report_end(hk_report_t *report);
 
 /* How many items a list may have: at most 10,000. */
 uint32_t hk_report_limit(const hk_frame_query_t *query);
+
+/* The client may not do this: it is told so. */
+void hk_report_forbid(hk_session_t *session, const hk_frame_t *frame);
 
 /* The queue that is meant. NULL: the client was told why not. */
 hk_queue_t *hk_report_queue(hk_session_t *session, const hk_frame_t *frame, const hk_frame_query_t *query);
@@ -59,6 +63,11 @@ void hk_pick_sort(hk_pick_t *pick);
 /* --- hk_broker_explain -------------------------------------------------------------------------------------------- */
 
 void hk_report_explanation(hk_session_t *session, const hk_frame_t *frame, const hk_frame_query_t *query);
+
+/* --- hk_broker_identities ----------------------------------------------------------------------------------------- */
+
+void hk_report_identities(hk_session_t *session, const hk_frame_t *frame, const hk_frame_query_t *query);
+void hk_report_drop_identity(hk_session_t *session, const hk_frame_t *frame, const hk_frame_query_t *query);
 
 /* --- hk_broker_dead ----------------------------------------------------------------------------------------------- */
 

@@ -1,15 +1,21 @@
 #include "hk_broker_producer_private.h"
 #include "hk_broker_store_private.h"
 
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
 /* Why a message is not taken. */
 typedef struct reason {
     hk_code_t code;
     const char *sentence;
+    char text[256]; /* of a sentence with numbers */
 } reason_t;
 
 static bool refused(reason_t *reason, hk_code_t code, const char *sentence)
 {
-    *reason = (reason_t){code, sentence};
+    reason->code = code;
+    reason->sentence = sentence;
     return false;
 }
 
@@ -82,19 +88,49 @@ static bool allowed(hk_session_t *session, const hk_frame_send_t *send, hk_queue
     }
 }
 
+static const char *full_of(const hk_broker_t *broker)
+{
+    int shortage = hk_journal_shortage(broker->journal);
+    return shortage == EMFILE || shortage == ENFILE ? "the broker may open no other file for its journal"
+           : shortage == 0                          ? "the journal has the bytes that it may have (broker_max_storage)"
+                                                    : "there is no room on the broker's disk";
+}
+
 static bool has_room(hk_broker_t *broker, const hk_queue_t *queue, const hk_frame_send_t *send, size_t bytes,
                      reason_t *reason)
 {
     const hk_broker_options_t *options = &broker->options;
+    if (HK_FRAME_PUSH_BYTES + bytes > options->max_frame) {
+        snprintf(reason->text, sizeof(reason->text),
+                 "properties and payload have %zu bytes; a message may have %zu, so that the PUSH that delivers it is "
+                 "no larger than the broker's largest frame of %" PRIu32,
+                 bytes, (size_t)options->max_frame - HK_FRAME_PUSH_BYTES, options->max_frame);
+        return refused(reason, HK_CODE_TOO_BIG, reason->text);
+    }
+    uint32_t kept_most = hk_broker_message_most(options->segment_bytes, options->max_identities);
+    if (send->level > HK_LEVEL_MEMORY && bytes > kept_most) {
+        snprintf(reason->text, sizeof(reason->text),
+                 "properties and payload have %zu bytes; a message on the disk may have %" PRIu32
+                 ", so that it fits into a segment beside %" PRIu32
+                 " identities: raise broker_segment_bytes, or lower broker_max_identities",
+                 bytes, kept_most, options->max_identities);
+        return refused(reason, HK_CODE_TOO_BIG, reason->text);
+    }
+    if (options->max_queue_bytes > 0 && bytes > options->max_queue_bytes) {
+        snprintf(reason->text, sizeof(reason->text),
+                 "properties and payload have %zu bytes; a queue may have %" PRIu64 " in all (broker_max_queue_bytes)",
+                 bytes, options->max_queue_bytes);
+        return refused(reason, HK_CODE_TOO_BIG, reason->text);
+    }
     if ((options->max_queue_messages > 0 && hk_queue_messages(queue) >= options->max_queue_messages) ||
         (options->max_queue_bytes > 0 && queue->bytes + bytes > options->max_queue_bytes)) {
         return refused(reason, HK_CODE_QUEUE_FULL, "the queue is full");
     }
-    if (send->level == HK_LEVEL_MEMORY) {
-        return hk_broker_has_memory(broker, bytes) ||
-               refused(reason, HK_CODE_OVERLOADED, "messages have as much memory as they may");
+    if (!hk_broker_has_memory(broker, send->level == HK_LEVEL_MEMORY ? bytes : 0)) {
+        return refused(reason, HK_CODE_OVERLOADED, "messages take as much memory as broker_max_memory permits");
     }
-    return !hk_store_full(broker) || refused(reason, HK_CODE_DISK_FULL, "there is no room on the broker's disk");
+    return send->level == HK_LEVEL_MEMORY || !hk_store_full(broker) ||
+           refused(reason, HK_CODE_DISK_FULL, full_of(broker));
 }
 
 /* -- One message --------------------------------------------------------------------------------------------------- */
@@ -117,10 +153,13 @@ static bool not_kept(const hk_broker_t *broker, hk_status_t status, reason_t *re
     switch (status) {
     case HK_TOO_LARGE:
         return hk_journal_full(broker->journal)
-                   ? refused(reason, HK_CODE_DISK_FULL, "the disk is full")
+                   ? refused(reason, HK_CODE_DISK_FULL, full_of(broker))
                    : refused(reason, HK_CODE_OVERLOADED, "the next segment of the journal is in the making");
     case HK_INVALID:
         return refused(reason, HK_CODE_TOO_BIG, "the message does not fit into a segment of the journal");
+    case HK_TOO_MANY:
+        return refused(reason, HK_CODE_LIMIT,
+                       "as many identities are remembered as may be, and all of them are connected");
     case HK_SYSTEM:
         return refused(reason, HK_CODE_FAILED, "the storage has failed");
     default:
@@ -152,7 +191,8 @@ static bool take(hk_session_t *session, hk_queue_t *queue, const hk_frame_send_t
         status = hk_store_boot(broker, false);
     }
     if (status == HK_OK && sequence != 0) {
-        status = hk_producer_reserve(broker, producer, sequence, passing);
+        status = hk_producer_remember(broker, producer, send->level > HK_LEVEL_MEMORY);
+        status = status == HK_OK ? hk_producer_reserve(broker, producer, sequence, passing) : status;
     }
     if (status == HK_OK) {
         status = send->level == HK_LEVEL_MEMORY ? hk_message_lay(broker, message, content)
@@ -335,6 +375,8 @@ static void take_items(hk_session_t *session, hk_queue_t *queue, const hk_frame_
             batch->taken++;
         } else {
             put_refusal(broker, batch, i, batch->reason.code);
+            /* What follows may not be taken before this one, which is sent again. */
+            batch->barred = hk_code_later(batch->reason.code);
         }
     }
 }

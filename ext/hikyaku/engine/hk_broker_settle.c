@@ -1,4 +1,4 @@
-#include "hk_broker_private.h"
+#include "hk_broker_lapse_private.h"
 #include "hk_broker_store_private.h"
 
 /* -- What a request is about --------------------------------------------------------------------------------------- */
@@ -10,6 +10,7 @@ static void stale(hk_session_t *session, uint64_t id, uint64_t delivery)
                                                    .delivery = delivery,
                                                    .code = HK_CODE_STALE,
                                                    .sentence = "the lease of this delivery has ended"});
+    hk_session_heard(session, NULL);
 }
 
 static void no_memory(hk_session_t *session, uint64_t id)
@@ -106,7 +107,9 @@ static bool free_one(hk_session_t *session, hk_delivery_t *delivery, void *conte
         return false;
     }
     freeing->recorded = freeing->recorded || hk_message_recorded(delivery->message);
+    const hk_queue_t *queue = delivery->message->queue;
     end_freed(session->broker, delivery);
+    hk_session_heard(session, queue);
     return true;
 }
 
@@ -147,6 +150,9 @@ void hk_take_free(hk_session_t *session, const hk_frame_t *frame)
         count = free_one(session, delivery, &freeing) ? 1 : 0;
     } else {
         count = each_of(session, first, last, free_one, &freeing);
+        if (session->lapsed > 0) {
+            hk_session_hear_range(session, first, last);
+        }
     }
     if (freeing.no_memory) {
         if (ack != NULL) {
@@ -219,6 +225,7 @@ static void crash(hk_broker_t *broker, hk_message_t *message)
 
 void hk_delivery_expire(hk_broker_t *broker, hk_delivery_t *delivery)
 {
+    hk_receiver_lapse(delivery);
     hk_message_t *message = hk_delivery_end(broker, delivery);
     hk_queue_t *queue = message->queue;
     crash(broker, message);
@@ -337,6 +344,7 @@ void hk_take_nack(hk_session_t *session, const hk_frame_t *frame)
     bool kept = turn_down(broker, message, &nack) == HK_OK;
     hk_queue_pump(broker, queue);
     hk_queue_touch(broker, queue);
+    hk_session_heard(session, queue);
     if (ack != NULL && !kept) {
         /* A restart finds the message as it was before, which loses nothing. */
         hk_session_ack_never(session, ack);
@@ -430,6 +438,7 @@ void hk_take_receipt(hk_session_t *session, const hk_frame_t *frame)
         if (delivery != NULL) {
             delivery->in_hand = 1;
         }
+        hk_session_heard(session, delivery != NULL ? delivery->message->queue : NULL);
     }
 }
 
@@ -440,5 +449,6 @@ void hk_take_drain(hk_session_t *session, const hk_frame_t *frame)
         return;
     }
     session->drained = true;
+    session->forgets = session->forgets || (frame->flags & HK_DRAIN_FORGET) != 0;
     hk_session_review(session);
 }

@@ -2,7 +2,7 @@
 #include "hk_broker_record.h"
 #include "hk_broker_store_private.h"
 
-enum { IDS_RESERVED = 1 << 24, SESSIONS_RESERVED = 1 << 12, FREED_IN_RECORD = 4096 };
+enum { IDS_RESERVED = 1 << 24, SESSIONS_RESERVED = 1 << 12, FREED_IN_RECORD = 1024 };
 
 /* Appends a record that speaks of what stands in `other`; 0: of nothing. */
 static hk_status_t append(hk_broker_t *broker, uint8_t type, uint8_t flags, const hk_bytes_t *parts, size_t count,
@@ -68,11 +68,17 @@ static hk_status_t append_queue(hk_journal_t *journal, const hk_queue_t *queue)
     return hk_journal_append(journal, HK_RECORD_QUEUE, 0, parts, 2, false, &record);
 }
 
-static hk_status_t append_producer(hk_journal_t *journal, const hk_producer_t *producer, bool all)
+/* On a full disk what is left of the last segment is for what frees something. */
+static bool takes_more_than_frees(const hk_journal_t *journal)
+{
+    return !hk_journal_full(journal);
+}
+
+static hk_status_t append_producer(hk_journal_t *journal, hk_producer_t *producer, hk_producer_record_t as)
 {
     char head[HK_RECORD_PRODUCER_BYTES], map[HK_FRAME_SEQUENCES / 8];
     uint64_t low;
-    uint16_t bytes = hk_producer_snapshot(producer, all, &low, map);
+    uint16_t bytes = hk_producer_snapshot(producer, as == HK_PRODUCER_WHOLE, &low, map);
     hk_frame_put32(head, producer->number);
     hk_frame_put16(head + 4, producer->length);
     hk_frame_put16(head + 6, bytes);
@@ -81,35 +87,64 @@ static hk_status_t append_producer(hk_journal_t *journal, const hk_producer_t *p
     hk_bytes_t parts[] = {hk_bytes(head, sizeof(head)), hk_bytes(producer->identity, producer->length),
                           hk_bytes(map, bytes)};
     hk_journal_record_t record;
-    return hk_journal_append(journal, HK_RECORD_PRODUCER, 0, parts, 3, true, &record);
+    bool urgent = as != HK_PRODUCER_FIRST && takes_more_than_frees(journal);
+    hk_status_t status = hk_journal_append(journal, HK_RECORD_PRODUCER, 0, parts, 3, urgent, &record);
+    producer->segment = status == HK_OK ? record.segment : producer->segment;
+    return status;
+}
+
+/* A QUEUE of it stands in the current segment, or will when the next one is begun. */
+static hk_status_t name_queue(hk_journal_t *journal, hk_queue_t *queue)
+{
+    hk_status_t status = HK_OK;
+    if (queue->named != hk_journal_current(journal)) {
+        status = append_queue(journal, queue);
+        queue->named = status == HK_OK ? hk_journal_current(journal) : queue->named;
+    }
+    return status;
+}
+
+/* Of a segment that is begun. A process that goes on in a segment, for want of room, finds most of them there. */
+static hk_status_t repeat_producer(hk_journal_t *journal, hk_producer_t *producer)
+{
+    return producer->recorded && producer->segment != hk_journal_current(journal)
+               ? append_producer(journal, producer, HK_PRODUCER_AGAIN)
+               : HK_OK;
+}
+
+/* Those that are idle first, for longest before others: a restart forgets them in this order. */
+static hk_status_t append_producers(hk_broker_t *broker, hk_journal_t *journal)
+{
+    hk_status_t status = HK_OK;
+    hk_list_t *idle = &broker->idle_producers, *all = &broker->all_producers;
+    for (hk_list_t *link = idle->next; status == HK_OK && link != idle; link = link->next) {
+        status = repeat_producer(journal, HK_OWNER(link, hk_producer_t, idle));
+    }
+    for (hk_list_t *link = all->next; status == HK_OK && link != all; link = link->next) {
+        hk_producer_t *producer = HK_OWNER(link, hk_producer_t, link);
+        status = producer->session != NULL ? repeat_producer(journal, producer) : HK_OK;
+    }
+    return status;
 }
 
 hk_status_t hk_store_begin(void *context, hk_journal_t *journal)
 {
     hk_broker_t *broker = context;
     if (broker->replaying) {
+        hk_producer_prune(broker);
         /* The first segment of this start: whatever was used before ends here. */
         broker->reserved_id = broker->next_id + IDS_RESERVED;
         broker->reserved_session = broker->next_session + SESSIONS_RESERVED;
         broker->boot_at = broker->next_id + IDS_RESERVED / 2;
     }
     hk_status_t status = append_boot(journal, broker->reserved_id, broker->reserved_session);
-    for (hk_list_t *link = broker->all_queues.next; status == HK_OK && link != &broker->all_queues; link = link->next) {
-        hk_queue_t *queue = HK_OWNER(link, hk_queue_t, link);
-        if (queue->recorded) {
-            status = append_queue(journal, queue);
-        }
-    }
-    hk_list_t *producers = &broker->all_producers;
-    for (hk_list_t *link = producers->next; status == HK_OK && link != producers; link = link->next) {
-        status = append_producer(journal, HK_OWNER(link, hk_producer_t, link), false);
-    }
-    return status;
+    status = status == HK_OK ? append_producers(broker, journal) : status;
+    return status == HK_OK && broker->naming != NULL ? name_queue(journal, broker->naming) : status;
 }
 
-hk_status_t hk_store_producer(hk_broker_t *broker, const hk_producer_t *producer, bool all)
+hk_status_t hk_store_producer(hk_broker_t *broker, hk_producer_t *producer, hk_producer_record_t as)
 {
-    return broker->journal == NULL ? HK_OK : append_producer(broker->journal, producer, all);
+    return broker->journal == NULL ? HK_OK : append_producer(broker->journal, producer, as);
 }
 
 bool hk_store_full(const hk_broker_t *broker)
@@ -130,7 +165,7 @@ hk_status_t hk_store_gone(hk_broker_t *broker, uint8_t type, uint32_t number)
     hk_frame_put32(body, number);
     hk_journal_record_t record;
     hk_bytes_t part = hk_bytes(body, sizeof(body));
-    return append(broker, type, 0, &part, 1, true, &record);
+    return append(broker, type, 0, &part, 1, takes_more_than_frees(broker->journal), &record);
 }
 
 /* -- ENQUEUE ------------------------------------------------------------------------------------------------------- */
@@ -195,23 +230,22 @@ static size_t put_enqueue(const hk_broker_t *broker, char *head, const hk_messag
     return (size_t)(at - head);
 }
 
-static hk_status_t record_queue(hk_broker_t *broker, hk_queue_t *queue)
+/* Appends an ENQUEUE behind a QUEUE in the same segment. */
+static hk_status_t append_enqueue(hk_broker_t *broker, hk_queue_t *queue, uint8_t flags, const hk_bytes_t *parts,
+                                  hk_journal_record_t *record)
 {
-    if (queue->recorded) {
-        return HK_OK;
+    broker->naming = queue;
+    hk_status_t status = name_queue(broker->journal, queue);
+    if (status == HK_OK) {
+        status = hk_journal_append(broker->journal, HK_RECORD_ENQUEUE, flags, parts, 3, false, record);
     }
-    hk_status_t status = append_queue(broker->journal, queue);
-    queue->recorded = status == HK_OK;
+    broker->naming = NULL;
     return status;
 }
 
 hk_status_t hk_store_enqueue(hk_broker_t *broker, hk_message_t *message, hk_bytes_t content, uint64_t sequence,
                              const hk_producer_t *producer, bool copy)
 {
-    hk_status_t status = record_queue(broker, message->queue);
-    if (status != HK_OK) {
-        return status;
-    }
     char head[HK_RECORD_ENQUEUE_BYTES + 40];
     uint8_t flags = copy ? HK_ENQUEUE_COPY : 0;
     size_t length = put_enqueue(broker, head, message, sequence, producer, &flags);
@@ -221,10 +255,11 @@ hk_status_t hk_store_enqueue(hk_broker_t *broker, hk_message_t *message, hk_byte
     }
     hk_bytes_t parts[] = {hk_bytes(head, length), words, content};
     uint64_t current = hk_journal_current(broker->journal);
-    status = hk_ledger_reserve(broker, current) == HK_OK ? hk_ledger_reserve(broker, current + 1) : HK_NO_MEMORY;
+    hk_status_t status =
+        hk_ledger_reserve(broker, current) == HK_OK ? hk_ledger_reserve(broker, current + 1) : HK_NO_MEMORY;
     hk_journal_record_t record;
     if (status == HK_OK) {
-        status = hk_journal_append(broker->journal, HK_RECORD_ENQUEUE, flags, parts, 3, false, &record);
+        status = append_enqueue(broker, message->queue, flags, parts, &record);
     }
     if (status != HK_OK) {
         return status;
@@ -310,8 +345,8 @@ hk_status_t hk_store_state(hk_broker_t *broker, const hk_message_t *message, uin
     }
     hk_bytes_t parts[] = {hk_bytes(body, length), words};
     hk_journal_record_t record;
-    hk_status_t status =
-        append(broker, HK_RECORD_STATE, delay > 0 ? HK_RECORD_STATE_DELAYED : 0, parts, 2, true, &record);
+    hk_status_t status = append(broker, HK_RECORD_STATE, delay > 0 ? HK_RECORD_STATE_DELAYED : 0, parts, 2,
+                                takes_more_than_frees(broker->journal), &record);
     if (status == HK_OK) {
         hk_ledger_refer(broker, record.segment, message->piece->segment);
     }

@@ -19,7 +19,9 @@ hk_status_t hk_store_reserve_freed(hk_broker_t *broker, size_t count);
 hk_status_t hk_store_state(hk_broker_t *broker, const hk_message_t *message, uint32_t delay);
 /* No bulk record is taken. */
 bool hk_store_full(const hk_broker_t *broker);
-hk_status_t hk_store_producer(hk_broker_t *broker, const hk_producer_t *producer, bool all);
+/* first: before it is known to the journal, as a bulk record. whole: also numbers of messages in memory alone. */
+typedef enum hk_producer_record { HK_PRODUCER_FIRST, HK_PRODUCER_AGAIN, HK_PRODUCER_WHOLE } hk_producer_record_t;
+hk_status_t hk_store_producer(hk_broker_t *broker, hk_producer_t *producer, hk_producer_record_t as);
 hk_status_t hk_store_gone(hk_broker_t *broker, uint8_t type, uint32_t number);
 hk_status_t hk_store_flush_freed(hk_broker_t *broker);
 

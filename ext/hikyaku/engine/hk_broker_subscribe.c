@@ -1,4 +1,4 @@
-#include "hk_broker_private.h"
+#include "hk_broker_lapse_private.h"
 
 static hk_receiver_t *find(const hk_session_t *session, uint16_t number)
 {
@@ -109,6 +109,7 @@ void hk_take_subscribe(hk_session_t *session, const hk_frame_t *frame)
     }
     hk_receiver_review(subscription);
     hk_queue_pump(broker, queue);
+    hk_session_heard(session, queue);
 }
 
 /* NULL: there is none, as was said. */
@@ -156,6 +157,7 @@ void hk_take_credit(hk_session_t *session, const hk_frame_t *frame)
     subscription->queue->look = true;
     hk_receiver_review(subscription);
     hk_queue_pump(session->broker, subscription->queue);
+    hk_session_heard(session, subscription->queue);
 }
 
 /* What is out stays out; when nothing is, it goes. */
@@ -166,6 +168,7 @@ void hk_receiver_end(hk_receiver_t *subscription)
     if (queue != NULL) {
         hk_list_remove(&subscription->taker);
         hk_list_remove(&subscription->of_queue);
+        hk_receiver_end_lapse(subscription);
         subscription->queue = NULL;
         queue->look = true;
         if (queue->emptying == subscription) {

@@ -1,5 +1,4 @@
 #include "hk_broker_producer_private.h"
-#include "hk_broker_record.h"
 #include "hk_broker_store_private.h"
 
 enum {
@@ -188,23 +187,10 @@ static int64_t producer_idle_at(const hk_broker_t *broker)
 static void tick_idle(hk_broker_t *broker)
 {
     for (uint32_t left = SLICE; left > 0 && queue_idle_at(broker) <= broker->now; left--) {
-        hk_queue_t *queue = HK_OWNER(broker->idle_queues.next, hk_queue_t, idle);
-        if (queue->recorded && hk_store_gone(broker, HK_RECORD_QUEUE_GONE, queue->number) != HK_OK) {
-            queue->idle_since = broker->now;
-            hk_list_remove(&queue->idle);
-            hk_list_append(&broker->idle_queues, &queue->idle);
-            break;
-        }
-        broker->queues_forgotten++;
-        hk_queue_free(broker, queue);
+        hk_queue_forget(broker, HK_OWNER(broker->idle_queues.next, hk_queue_t, idle));
     }
     for (uint32_t left = SLICE; left > 0 && producer_idle_at(broker) <= broker->now; left--) {
-        hk_producer_t *producer = HK_OWNER(broker->idle_producers.next, hk_producer_t, idle);
-        if (hk_store_gone(broker, HK_RECORD_PRODUCER_GONE, producer->number) != HK_OK) {
-            hk_producer_touch(broker, producer);
-            break;
-        }
-        hk_producer_free(broker, producer);
+        hk_producer_forget(broker, HK_OWNER(broker->idle_producers.next, hk_producer_t, idle));
     }
 }
 

@@ -54,6 +54,7 @@ struct hk_feed {
     uint32_t member_count, member_capacity;
     hk_position_t few[HK_FEED_FEW]; /* until there are more */
     hk_member_t only;               /* as long as there is one */
+    struct hk_address *payer;       /* whom the matcher's cost is charged to; NULL: nobody in particular */
     hk_epoch_t *epoch;              /* what its members share compressed; NULL: nothing */
     hk_branch_t *branches;          /* what grows with it */
     uint8_t variant;                /* the form and coding of its members: see hk_hub_state */

@@ -20,6 +20,9 @@ typedef struct hk_files {
     int (*open)(void *context, int dir, const char *name);   /* O_RDWR */
     int (*lock)(void *context, int dir, const char *name);   /* creates it, flock(LOCK_EX | LOCK_NB); its descriptor */
     int64_t (*size)(void *context, int fd);                  /* fstat; -1 */
+    int (*linked)(void *context, int fd);                    /* fstat: whether the file still has a name; -1 */
+    /* stat and fstat: whether the path leads to this folder; -1: that cannot be told. */
+    int (*is_at)(void *context, int dir, const char *path);
     ssize_t (*read_at)(void *context, int fd, void *bytes, size_t size, uint64_t offset);
     ssize_t (*write_at)(void *context, int fd, const struct iovec *parts, int count, uint64_t offset); /* pwritev */
     int (*sync_data)(void *context, int fd);                                                           /* fdatasync */
@@ -33,6 +36,7 @@ typedef struct hk_files {
     int (*random)(void *context, void *bytes, size_t size);
     int (*error)(void *context);         /* errno, of the calling thread */
     int64_t (*monotonic)(void *context); /* ns; any thread */
+    int64_t (*wall)(void *context);      /* ns since 1970, by the clock of files' times; any thread */
 } hk_files_t;
 
 /* The real ones. Of the loop's layer: hk_sys_files.c. */

@@ -18,6 +18,22 @@ bool hk_form_next(hk_bytes_t *rest, hk_bytes_t *name, hk_bytes_t *value)
     return false;
 }
 
+bool hk_form_exceeds(hk_bytes_t form, size_t max_fields)
+{
+    size_t fields = 1;
+    if (form.length < max_fields) {
+        return false;
+    }
+    for (const char *mark; (mark = form.length > 0 ? memchr(form.at, '&', form.length) : NULL) != NULL;) {
+        if (++fields > max_fields) {
+            return true;
+        }
+        form.length -= (size_t)(mark + 1 - form.at);
+        form.at = mark + 1;
+    }
+    return fields > max_fields;
+}
+
 bool hk_form_encoded(hk_bytes_t raw)
 {
     return raw.length > 0 && (memchr(raw.at, '%', raw.length) != NULL || memchr(raw.at, '+', raw.length) != NULL);

@@ -19,6 +19,9 @@
  * but `rest`, which is empty then, is changed. */
 bool hk_form_next(hk_bytes_t *rest, hk_bytes_t *name, hk_bytes_t *value);
 
+/* Whether a form has more than so many fields, empty ones included. */
+bool hk_form_exceeds(hk_bytes_t form, size_t max_fields);
+
 /* Whether decoding can change the bytes: false means that they can be used as they are. */
 bool hk_form_encoded(hk_bytes_t raw);
 

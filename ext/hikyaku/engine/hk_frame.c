@@ -159,7 +159,7 @@ bool hk_frame_read_query(const hk_frame_t *frame, hk_frame_query_t *query)
 bool hk_frame_read_plain(const hk_frame_t *frame, size_t size)
 {
     bool numbered = frame->type == HK_FRAME_UNSUBSCRIBE || frame->type == HK_FRAME_CREDIT;
-    uint8_t flags = frame->type == HK_FRAME_FREE ? 3 : 0;
+    uint8_t flags = frame->type == HK_FRAME_FREE ? 3 : frame->type == HK_FRAME_DRAIN ? HK_DRAIN_FORGET : 0;
     return frame->bytes.length == size && (frame->flags & ~flags) == 0 && (numbered || frame->subscription == 0) &&
            (frame->type != HK_FRAME_TOUCH || hk_frame_u32(frame->bytes.at + 36) == 0);
 }

@@ -84,6 +84,9 @@ typedef enum hk_code {
 
 typedef enum hk_scope { HK_SCOPE_REQUEST, HK_SCOPE_SUBSCRIPTION, HK_SCOPE_CONNECTION } hk_scope_t;
 
+/* Flag of a client's DRAIN: its identity is not needed any more. */
+enum { HK_DRAIN_FORGET = 1 };
+
 /* Whether the same request may succeed later, and after how many ms it may be tried again; 0: not said. */
 bool hk_code_later(hk_code_t code);
 uint32_t hk_code_retry_after(hk_code_t code);

@@ -51,6 +51,7 @@ typedef struct hk_gate_options {
     size_t trusted_proxy_count;
     size_t max_table_bytes;
     size_t max_topics, max_topic_bytes, max_id_bytes, max_type_bytes, max_body_bytes;
+    size_t max_fields;    /* of a form or a query; 0: any number */
     bool counts_loopback; /* else who is on this machine has as many connections as it likes */
     bool dates;           /* answers have a field Date (RFC 9110, section 6.6.1) */
     uint64_t secret[2];   /* random, for the hashes */

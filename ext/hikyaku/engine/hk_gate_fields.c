@@ -1,5 +1,7 @@
 #include "hk_gate_private.h"
 
+#include "hk_form.h"
+
 static hk_gate_field_t if_named(hk_bytes_t name, hk_bytes_t expected, hk_gate_field_t field)
 {
     return hk_bytes_equal_ignoring_case(name, expected) ? field : HK_GATE_OTHER_FIELD;
@@ -70,12 +72,16 @@ bool hk_gate_field_decides(hk_gate_field_t field, bool publishes)
     }
 }
 
-/* A GET with a body is odd, and a publish with a query may say things that only Ruby understands. */
+/* A GET with a body is odd, and a publish with a query may say things that only Ruby understands; a query with too many
+ * fields is Ruby's to refuse, which must see them all. */
 static bool is_usual(const hk_gate_t *gate, const hk_http1_request_t *head, bool publishes)
 {
     bool bodyless =
         head->framing.kind == HK_HTTP1_NO_BODY || (head->framing.kind == HK_HTTP1_LENGTH && head->framing.length == 0);
     bool understood = publishes ? head->query.at == NULL : hk_bytes_equal(head->method, HK_BYTES("GET")) && bodyless;
+    if (gate->options.max_fields > 0 && hk_form_exceeds(head->query, gate->options.max_fields)) {
+        return false;
+    }
     return understood && head->form == HK_HTTP1_ORIGIN && hk_bytes_equal(head->path, gate->options.path);
 }
 

@@ -29,8 +29,10 @@ static bool is_form(hk_bytes_t type)
 
 bool hk_gate_publishable(const hk_gate_t *gate, const hk_gate_request_t *request, const hk_gate_asked_t *asked)
 {
+    size_t max_fields = gate->options.max_fields;
     return request->body_is_whole && request->body.length <= gate->options.max_body_bytes &&
-           is_form(asked->values[HK_GATE_CONTENT_TYPE]);
+           is_form(asked->values[HK_GATE_CONTENT_TYPE]) &&
+           (max_fields == 0 || !hk_form_exceeds(request->body, max_fields));
 }
 
 static void keep_first(hk_bytes_t *field, hk_bytes_t value)
@@ -171,6 +173,9 @@ static hk_status_t publish(hk_gate_t *gate, const hk_gate_request_t *request, co
         status = hk_buf_reserve(out, length.length + connection.length + 24 + id_length);
     }
     if (status == HK_OK && !hk_hub_prompt(gate->hub, request->body.length)) {
+        return HK_UNKNOWN;
+    }
+    if (status == HK_OK && hk_hub_takes_long(gate->hub, update->topics, update->topic_count)) {
         return HK_UNKNOWN;
     }
     if (status == HK_OK) {

@@ -9,21 +9,17 @@ void hk_gate_table_init(hk_gate_table_t *table, const hk_alloc_t *alloc, size_t 
     hk_map_init(&table->map, alloc, secret);
 }
 
-static size_t bytes_of_matcher(const hk_matcher_t *matcher)
+/* All who hold a matcher pay for it, but its maker. */
+static size_t share_of_matcher(const hk_matcher_t *matcher)
 {
-    size_t bytes = sizeof(*matcher) + 2 * matcher->key.length + matcher->origin.length + matcher->prefix.length;
-    for (size_t i = 0; i < matcher->program_count; i++) {
-        const hk_program_t *program = &matcher->programs[i];
-        bytes += sizeof(*program) + (size_t)program->instruction_count * 4 + (size_t)program->set_count * 32;
-    }
-    return bytes;
+    return matcher->bytes / (matcher->references > 2 ? matcher->references - 1 : 1);
 }
 
-static size_t bytes_of_matchers(hk_matcher_t *const *matchers, size_t count)
+static size_t share_of_matchers(hk_matcher_t *const *matchers, size_t count)
 {
     size_t bytes = 0;
     for (size_t i = 0; i < count; i++) {
-        bytes += bytes_of_matcher(matchers[i]);
+        bytes += share_of_matcher(matchers[i]);
     }
     return bytes;
 }
@@ -32,10 +28,15 @@ static size_t bytes_of_grant(const hk_grant_t *grant)
 {
     size_t bytes = grant->bytes;
     for (size_t i = 0; i < grant->subscription_count; i++) {
-        bytes += bytes_of_matcher(grant->subscriptions[i].matcher);
+        bytes += share_of_matcher(grant->subscriptions[i].matcher);
     }
-    return bytes + bytes_of_matchers(grant->reads, grant->read_count) +
-           bytes_of_matchers(grant->publishes, grant->publish_count);
+    return bytes + share_of_matchers(grant->reads, grant->read_count) +
+           share_of_matchers(grant->publishes, grant->publish_count);
+}
+
+static size_t bytes_of(const hk_gate_entry_t *entry)
+{
+    return sizeof(*entry) + entry->node.key.length + entry->head.length + bytes_of_grant(entry->grant) + OVERHEAD;
 }
 
 static hk_gate_generation_t *generation_of(hk_gate_table_t *table, const hk_gate_entry_t *entry)
@@ -115,9 +116,10 @@ static void age(hk_gate_table_t *table)
     table->generation++;
 }
 
-/* For an entry that is in the map and in no generation. */
+/* For an entry that is in the map and in no generation. Others who paid for its matchers may have gone. */
 static void rejuvenate(hk_gate_table_t *table, hk_gate_entry_t *entry)
 {
+    entry->bytes = bytes_of(entry);
     if (table->young.bytes + entry->bytes > table->generation_bytes) {
         age(table);
     }
@@ -148,7 +150,6 @@ static hk_gate_entry_t *new_entry(hk_gate_table_t *table, hk_bytes_t key, hk_byt
     *entry = (hk_gate_entry_t){
         .grant = grant,
         .head = {text + key.length, head.length},
-        .bytes = sizeof(*entry) + key.length + head.length + bytes_of_grant(grant) + OVERHEAD,
     };
     if (key.length > 0) {
         memcpy(text, key.at, key.length);
@@ -157,6 +158,7 @@ static hk_gate_entry_t *new_entry(hk_gate_table_t *table, hk_bytes_t key, hk_byt
         memcpy(text + key.length, head.at, head.length);
     }
     entry->node.key = hk_bytes(text, key.length);
+    entry->bytes = bytes_of(entry);
     return entry;
 }
 

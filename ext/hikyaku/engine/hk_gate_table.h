@@ -2,7 +2,8 @@
  *
  * Bounded in bytes by two generations: what was not asked for while half of the bytes were filled anew is forgotten. A
  * decision that takes more than half of them is not kept at all. What a decision takes is its key and head, the grant
- * and the grant's matchers, counted whole for each decision even where several share them.
+ * and its share of the grant's matchers, with what the makers of both keep beside them. It is counted again when the
+ * decision is asked for in a new generation.
  */
 #ifndef HK_GATE_TABLE_H
 #define HK_GATE_TABLE_H

@@ -94,7 +94,7 @@ hk_status_t hk_grant_new(const hk_alloc_t *alloc, const hk_grant_options_t *opti
         .tag = options->tag,
         .gone = options->gone,
         .context = options->context,
-        .bytes = size,
+        .bytes = size + options->held,
         .alloc = alloc,
     };
     room_t room = {(char *)(made + 1)};

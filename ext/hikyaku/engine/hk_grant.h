@@ -48,6 +48,7 @@ typedef struct hk_grant_options {
     hk_bytes_t subject; /* empty: nobody in particular */
     int64_t expires_at; /* ns since 1970, or HK_NEVER */
     uint64_t tag;       /* the maker's own number for it */
+    size_t held;        /* bytes that the maker keeps beside it, as long as it lives */
     /* Told, on whatever thread, when nobody holds the grant any more; may be NULL. */
     void (*gone)(void *context, uint64_t tag);
     void *context;
@@ -63,7 +64,7 @@ typedef struct hk_grant {
     uint64_t tag;
     void (*gone)(void *context, uint64_t tag);
     void *context;
-    size_t bytes;        /* that it takes, without its matchers */
+    size_t bytes;        /* that it takes, with what its maker keeps, without its matchers */
     size_t instructions; /* of the largest program of its matchers: what a space must be reserved for */
     const hk_alloc_t *alloc;
 } hk_grant_t;

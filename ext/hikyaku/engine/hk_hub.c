@@ -45,12 +45,19 @@ hk_status_t hk_hub_new(const hk_alloc_t *alloc, const hk_hub_options_t *options,
     made->announces = options->announces;
     made->max_subscribers = options->max_subscribers;
     made->max_of_address = options->max_of_address;
+    made->max_cost = options->max_cost;
+    made->max_cost_of_address = options->max_cost_of_address;
+    made->max_cost_beside = options->max_cost_beside;
     hk_program_space_init(&made->space, alloc);
     hk_map_init(&made->feeds, alloc, options->secret);
     hk_map_init(&made->addresses, alloc, options->secret);
     hk_roster_init(&made->roster, alloc);
     hk_list_init(&made->ready);
+    hk_list_init(&made->scanning);
     hk_list_init(&made->dirty);
+    hk_list_init(&made->untold);
+    hk_map_init(&made->coming, alloc, options->secret);
+    made->allowance = HK_HUB_STEPS;
     hk_buf_init(&made->batch_bytes, alloc);
     hk_buf_init(&made->gathered, alloc);
     hk_buf_init(&made->scratch, alloc);
@@ -75,6 +82,8 @@ void hk_hub_free(hk_hub_t *hub)
     for (hk_subscriber_t *subscriber; (subscriber = hk_roster_next(&hub->roster, NULL)) != NULL;) {
         hk_hub_forget(hub, subscriber);
     }
+    hk_hub_keep_silent(hub);
+    hk_map_release(&hub->coming);
     hk_hub_free_coding(hub);
     hk_control_release(hub->alloc, hub->comment.control);
     hk_control_release(hub->alloc, hub->word);

@@ -23,6 +23,7 @@
 #include "hk_buf.h"
 #include "hk_bytes.h"
 #include "hk_grant.h"
+#include "hk_index.h"
 #include "hk_keeper.h"
 #include "hk_log.h"
 #include "hk_status.h"
@@ -41,6 +42,9 @@ typedef struct hk_hub_options {
     int64_t max_lifetime;                     /* ns after which a stream is closed, up to a tenth earlier; 0: never */
     bool announces;                           /* subscription events are published */
     uint32_t max_subscribers, max_of_address; /* 0: any number */
+    /* What the matchers that are in use may cost together (see hk_matcher_options_t), in total, of one address, and of
+     * those whose beginnings begin one another; 0: anything. */
+    uint32_t max_cost, max_cost_of_address, max_cost_beside;
     hk_url_t hub_url;
     hk_bytes_t comparable_path; /* see hk_topics_options_t */
     size_t topic_table_bytes;
@@ -68,6 +72,13 @@ void hk_hub_keep(hk_hub_t *hub, hk_keeper_t *keeper);
  * HK_NO_MEMORY. */
 hk_status_t hk_hub_restore(hk_hub_t *hub, hk_position_t position, const hk_log_update_t *update);
 
+/* Updates from a position up to another are missing: whoever reads on from before is told. As hk_hub_restore.
+ *
+ * key  of the ids from `upto` on; NULL: the same as before.
+ *
+ * HK_OK or HK_NO_MEMORY. */
+hk_status_t hk_hub_lose(hk_hub_t *hub, hk_position_t from, hk_position_t upto, const uint8_t *key);
+
 /* As hk_log_go_on_at. */
 void hk_hub_go_on_at(hk_hub_t *hub, hk_position_t position);
 
@@ -92,6 +103,23 @@ hk_status_t hk_hub_reserve(hk_hub_t *hub, const hk_grant_t *grant);
  * HK_OK; HK_NO_MEMORY; HK_AGAIN, HK_TOO_LARGE, HK_SYSTEM: it could not be kept, in the first case for a moment. On
  * failure nothing was published. */
 hk_status_t hk_hub_publish(hk_hub_t *hub, const hk_log_update_t *update, int64_t now, hk_bytes_t *id);
+
+/* Steps of programs that one turn may take: about a millisecond. */
+enum { HK_HUB_STEPS = 262144 };
+
+/* Whether to publish on these topics takes more than HK_HUB_STEPS now: then hk_hub_look_at is to be called for each of
+ * them before, by somebody who may take its time. */
+bool hk_hub_takes_long(const hk_hub_t *hub, hk_topic_t *const *topics, size_t count);
+
+/* Matches a topic that is not known in pieces, each of about HK_HUB_STEPS; others may use the hub between them.
+ *
+ * survey  zeroed before the first piece, and afterwards.
+ *
+ * HK_OK: it is known; HK_AGAIN: there are more pieces; HK_NO_MEMORY. */
+hk_status_t hk_hub_look_at(hk_hub_t *hub, hk_topic_t *topic, hk_index_survey_t *survey);
+
+/* Ends a survey that is not finished. */
+void hk_hub_stop_looking(hk_index_survey_t *survey);
 
 /* Sends bytes that are not in the log to the exact subscribers of a topic that are not behind.
  *
@@ -124,14 +152,16 @@ typedef struct hk_subscribe {
     void *connection; /* the driver's own; NULL until it has one */
 } hk_subscribe_t;
 
-/* Registers a subscriber behind everything that it asked to see again, and announces its subscriptions. It is blocked
+/* Registers a subscriber behind everything that it asked to see again, and announces its subscriptions: where matching
+ * that takes long, when hk_hub_serve comes to it, in order. It is blocked
  * until the driver has a socket for it and calls hk_hub_writable.
  *
  * answer  what Mercure-Last-Event-ID says; empty when the request named no event. Borrowed until the next call; where
  *         nothing was lost since the cursor it is the cursor itself, the caller's bytes.
  *
- * HK_OK (announcements for which there is no memory are left out); HK_TOO_MANY; HK_TOO_MANY_OF_ADDRESS; HK_NO_MEMORY;
- * HK_NOT_FOUND: the engine cannot compress. On failure nobody was registered, and nothing is announced. O(matchers of
+ * HK_OK (announcements for which there is no memory are left out); HK_TOO_MANY; HK_TOO_MANY_OF_ADDRESS; HK_TOO_COSTLY;
+ * HK_TOO_COSTLY_OF_ADDRESS; HK_NO_MEMORY; HK_NOT_FOUND: the engine cannot compress. On failure nobody was registered,
+ * and nothing is announced. O(matchers of
  * the grant). */
 hk_status_t hk_hub_subscribe(hk_hub_t *hub, const hk_subscribe_t *subscribe, hk_subscriber_t **subscriber,
                              hk_bytes_t *answer);
@@ -178,7 +208,8 @@ typedef struct hk_change {
  *             something may be missing. Borrowed until the next call.
  *
  * HK_OK (announcements for which there is no memory are left out); HK_CLOSED: it has to be closed; HK_TOO_MANY: it
- * catches up for as many changes as it may; HK_NO_MEMORY. On failure nothing was changed. O(matchers). */
+ * catches up for as many changes as it may; HK_TOO_COSTLY; HK_TOO_COSTLY_OF_ADDRESS; HK_NO_MEMORY. On failure nothing
+ * was changed. O(matchers). */
 hk_status_t hk_hub_change(hk_hub_t *hub, hk_subscriber_t **subscriber, const hk_change_t *change, hk_bytes_t *answer);
 
 /* The subscriber with this number, or NULL when it is gone. O(1). */
@@ -212,18 +243,21 @@ void hk_subscriber_connect(hk_subscriber_t *subscriber, void *connection);
 
 /* --- delivering --------------------------------------------------------------------------------------------------- */
 
-/* Moves bytes to a subscriber; must not call the hub.
+enum { HK_MAX_RECIPIENTS = 64 }; /* of one call of hk_deliver_t */
+
+/* Moves the same bytes to several subscribers; must not call the hub.
  *
- * bytes  what it receives next; at == NULL: it has to be closed, see hk_subscriber_closing.
- *
- * How many were accepted; fewer than given: it is blocked until hk_hub_writable. Negative: its connection is broken. */
-typedef ptrdiff_t (*hk_deliver_t)(void *context, hk_subscriber_t *subscriber, hk_bytes_t bytes);
+ * bytes     what they receive next; at == NULL: the only one has to be closed, see hk_subscriber_closing.
+ * accepted  for each how many of the bytes were; fewer than given: it is blocked until hk_hub_writable. Negative: its
+ *           connection is broken. */
+typedef void (*hk_deliver_t)(void *context, hk_subscriber_t *const *recipients, size_t count, hk_bytes_t bytes,
+                             ptrdiff_t *accepted);
 
 /* Hands out what is pending, to at most `limit` subscribers. For a caught-up subscriber with one matcher this compares
  * two integers, hands out bytes that all its equals share, and moves the cursor.
  *
  * max_bytes  about how many are gathered for one subscriber; a single larger event is handed out whole.
- * more       whether the limit was reached.
+ * more       whether the limit was reached, or subscription events wait to be published.
  *
  * HK_OK, or HK_NO_MEMORY (whoever was concerned stays ready). */
 hk_status_t hk_hub_serve(hk_hub_t *hub, size_t limit, size_t max_bytes, int64_t now, hk_deliver_t deliver,
@@ -281,6 +315,10 @@ void hk_hub_close(hk_hub_t *hub, hk_subscriber_t *subscriber, hk_closing_t closi
  * marked. O(subscribers). */
 size_t hk_hub_disconnect(hk_hub_t *hub, hk_bytes_t subject);
 
+/* Marks all subscribers to be closed whose grant has one of these tags, which rise. How many were marked.
+ * O(subscribers · log count). */
+size_t hk_hub_expel(hk_hub_t *hub, const uint64_t *tags, size_t count);
+
 /* Marks all subscribers to be closed, and announces no end any more. */
 void hk_hub_shutdown(hk_hub_t *hub);
 
@@ -316,6 +354,7 @@ typedef struct hk_hub_stats {
     uint64_t gaps;                           /* readers told that the ring had passed them */
     uint64_t overruns;                       /* readers closed for it */
     uint64_t refused_total, refused_address; /* connections */
+    uint64_t pattern_cost, refused_cost;     /* of the matchers in use; subscribers and changes */
 } hk_hub_stats_t;
 
 void hk_hub_read_stats(const hk_hub_t *hub, hk_hub_stats_t *stats);

@@ -166,7 +166,7 @@ static void change_grant(hk_hub_t *hub, hk_subscriber_t *subscriber, const hk_ch
     hk_hub_make_ready(hub, subscriber);
 }
 
-static void announce(hk_hub_t *hub, const hk_change_plan_t *plan, const hk_grant_t *former, uint64_t serial)
+static void announce(hk_hub_t *hub, const hk_change_plan_t *plan, hk_grant_t *former, uint64_t serial)
 {
     if (!plan->as_it_was) {
         hk_hub_announce(hub, former, plan->stayed, serial, false, plan->change->now);
@@ -180,11 +180,14 @@ hk_status_t hk_hub_change(hk_hub_t *hub, hk_subscriber_t **subscriber, const hk_
     if (hk_subscriber_is(former, HK_SUBSCRIBER_CLOSING)) {
         return HK_CLOSED;
     }
+    if (hub->untold_count >= HK_MOST_UNTOLD) {
+        return hk_hub_count_costly(hub, HK_TOO_COSTLY);
+    }
     hk_change_plan_t plan = {.change = change, .subscriber = former};
     hk_bytes_t answered;
     hk_status_t status = hk_hub_plan_change(hub, &plan, &answered);
     if (status != HK_OK) {
-        return status;
+        return hk_hub_count_costly(hub, status);
     }
     hk_grant_t *former_grant = former->grant;
     hk_subscriber_t *changed = carry_out(hub, &plan, hk_bytes_equal(answered, EARLIEST));

@@ -140,6 +140,7 @@ static hk_status_t make_successor(hk_hub_t *hub, hk_change_plan_t *plan)
     plan->made->subscription_count = (uint16_t)plan->count;
     /* By which its feeds are chosen; it is given its own when it takes the subscriber's place. */
     plan->made->grant = plan->change->grant;
+    plan->made->address = plan->subscriber->address;
     if (plan->count > 1) {
         hk_subscriber_set(plan->made, HK_SUBSCRIBER_MANY);
     }

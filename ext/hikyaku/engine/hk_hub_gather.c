@@ -3,7 +3,8 @@
 /* Finds what a subscriber receives next where the short way does not do: bytes for it alone, events in pieces, several
  * feeds, private records, positions before a feed's index, a ring that has passed it. */
 
-/* SCAN_BUDGET  records that one taking looks at before others get their turn.
+/* SCAN_BUDGET  records that one taking looks at before others get their turn; with costly patterns fewer, as the hub's
+ *              allowance says.
  * KEPT         bytes of an event that is kept for a reader who has a part of it when the ring drops it: no more than
  *              the kernel holds for the reader anyway. Of a larger one the rest is lost, and the stream with it. */
 enum { SCAN_BUDGET = 256, KEPT = 64 * 1024 };
@@ -13,13 +14,23 @@ typedef struct search {
     const hk_subscriber_t *subscriber;
     const hk_past_t *past; /* that restricts it; or NULL */
     uint64_t budget;       /* records that may still be looked at */
+    uint64_t cost;         /* of its matchers, for each byte of a topic */
+    bool limited;          /* by the hub's allowance */
+    bool scans;            /* stopped where patterns are still to be matched */
     hk_position_t reached; /* when nothing is found: everything up to here is done with */
 } search_t;
 
 static search_t begin_search(hk_hub_t *hub, const hk_subscriber_t *subscriber, uint64_t budget)
 {
-    return (search_t){
-        .hub = hub, .subscriber = subscriber, .past = hk_subscriber_restriction(subscriber), .budget = budget};
+    search_t search = {.hub = hub,
+                       .subscriber = subscriber,
+                       .past = hk_subscriber_restriction(subscriber),
+                       .budget = budget,
+                       .limited = budget != UINT64_MAX};
+    for (size_t i = 0; i < subscriber->subscription_count; i++) {
+        search.cost += hk_feed_matcher(subscriber->subscriptions[i].feed)->cost;
+    }
+    return search;
 }
 
 /* From here on the feeds together know what it receives; before, the log must be scanned. */
@@ -38,6 +49,9 @@ static hk_position_t indexed_from(const search_t *search)
 static bool selects(const search_t *search, const hk_record_t *record)
 {
     const hk_subscriber_t *subscriber = search->subscriber;
+    if (record->topic_count == 0) {
+        return true;
+    }
     for (size_t i = 0; i < subscriber->subscription_count; i++) {
         const hk_matcher_t *matcher = hk_feed_matcher(subscriber->subscriptions[i].feed);
         if (search->past != NULL && search->past->beginnings[i].from >= record->position) {
@@ -81,20 +95,40 @@ static bool spend(search_t *search)
     return search->budget > 0 && search->budget-- > 0;
 }
 
+/* As spend, where patterns are to be matched. */
+static bool spend_on_scan(search_t *search)
+{
+    search->scans = search->cost > 0;
+    return !(search->scans && search->limited && search->hub->scan_allowance == 0) && spend(search);
+}
+
+static void pay(const search_t *search, const hk_record_t *record)
+{
+    uint64_t *allowance = &search->hub->scan_allowance;
+    for (size_t i = 0; search->cost > 0 && i < record->topic_count; i++) {
+        uint64_t steps = search->cost * (hk_topic_value(record->topics[i]).length + 1);
+        *allowance -= steps < *allowance ? steps : *allowance;
+    }
+}
+
 /* The next record after the cursor that the subscriber receives; NULL: there is none, or the budget is used up. */
 static hk_record_t *following(search_t *search, hk_position_t cursor)
 {
     const hk_log_t *log = search->hub->log;
     hk_position_t head = hk_log_head(log), indexed = indexed_from(search);
     while (cursor < indexed && cursor < head) {
-        if (!spend(search)) {
+        if (!spend_on_scan(search)) {
             return stop_at(search, cursor);
         }
         hk_record_t *record = hk_log_at(log, ++cursor);
+        if (record != NULL) {
+            pay(search, record);
+        }
         if (record != NULL && selects(search, record) && admits(search, record)) {
             return record;
         }
     }
+    search->scans = false;
     for (hk_position_t at; (at = nearest(search, cursor)) != HK_POSITION_NONE; cursor = at) {
         if (!spend(search)) {
             return stop_at(search, cursor);
@@ -237,6 +271,16 @@ static void leave_past_behind(hk_hub_t *hub, hk_subscriber_t *subscriber)
     }
 }
 
+/* More may be pending, or it is to be told that there is no more. */
+static void go_on(const search_t *search, hk_subscriber_t *subscriber, const hk_record_t *record)
+{
+    if (record == NULL && search->scans) {
+        hk_hub_defer(search->hub, subscriber);
+    } else {
+        hk_hub_make_ready(search->hub, subscriber);
+    }
+}
+
 static hk_bytes_t gather(hk_hub_t *hub, hk_subscriber_t *subscriber, size_t max_bytes)
 {
     leave_past_behind(hub, subscriber);
@@ -254,7 +298,7 @@ static hk_bytes_t gather(hk_hub_t *hub, hk_subscriber_t *subscriber, size_t max_
     bool pending = record != NULL || to < hk_log_head(hub->log);
     bool to_be_told = hk_subscriber_is(subscriber, HK_SUBSCRIBER_CATCHING_UP);
     if (pending || to_be_told) {
-        hk_hub_make_ready(hub, subscriber);
+        go_on(&search, subscriber, record);
     }
     if (frames.count == 0) {
         subscriber->cursor = to;
@@ -309,7 +353,7 @@ hk_status_t hk_hub_gather_coded(hk_hub_t *hub, hk_subscriber_t *subscriber, size
     taken.to = reached < until ? reached : until;
     bool pending = taken.to < last, to_be_told = hk_subscriber_is(subscriber, HK_SUBSCRIBER_CATCHING_UP);
     if (pending || to_be_told) {
-        hk_hub_make_ready(hub, subscriber);
+        go_on(&search, subscriber, record);
     }
     *bytes = HK_BYTES("");
     if (failed) {

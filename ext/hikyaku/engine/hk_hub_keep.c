@@ -18,6 +18,32 @@ hk_status_t hk_hub_restore(hk_hub_t *hub, hk_position_t position, const hk_log_u
     return hk_log_append(hub->log, update, NULL);
 }
 
+/* Positions of a gap that the log remembers one by one; of a larger one it remembers nothing before. */
+enum { MOST_VOID = 1 << 20 };
+
+hk_status_t hk_hub_lose(hk_hub_t *hub, hk_position_t from, hk_position_t upto, const uint8_t *key)
+{
+    hk_gap_t gap;
+    hk_sse_event_t event;
+    char after[HK_EVENT_ID_BYTES], id[HK_EVENT_ID_BYTES];
+    hk_log_go_on_at(hub->log, from);
+    hk_log_seal(hub->log, hk_log_head(hub->log), after);
+    hk_status_t status = key != NULL ? hk_log_begin_generation(hub->log, upto, key) : HK_OK;
+    if (status == HK_OK && upto - hk_log_head(hub->log) > MOST_VOID) {
+        hk_log_go_on_at(hub->log, upto + 1);
+        return HK_OK;
+    }
+    if (status == HK_OK) {
+        status = hk_gap_begin(&gap, &hub->scratch, HK_BYTES("lost"), hk_bytes(after, sizeof(after)));
+    }
+    if (status != HK_OK) {
+        return status;
+    }
+    hk_log_seal(hub->log, upto, id);
+    status = hk_gap_end(&gap, hk_bytes(id, sizeof(id)), &event);
+    return status == HK_OK ? hk_log_append_gap(hub->log, upto, &event) : status;
+}
+
 void hk_hub_go_on_at(hk_hub_t *hub, hk_position_t position)
 {
     hk_log_go_on_at(hub->log, position);

@@ -54,6 +54,8 @@ void hk_hub_read_stats(const hk_hub_t *hub, hk_hub_stats_t *stats)
         .overruns = hub->overruns,
         .refused_total = hub->refused_total,
         .refused_address = hub->refused_address,
+        .pattern_cost = hk_index_cost(hub->index),
+        .refused_cost = hub->refused_cost,
     };
 }
 

@@ -43,3 +43,32 @@ hk_status_t hk_hub_publish(hk_hub_t *hub, const hk_log_update_t *update, int64_t
     }
     return HK_OK;
 }
+
+bool hk_hub_takes_long(const hk_hub_t *hub, hk_topic_t *const *topics, size_t count)
+{
+    uint64_t steps = 0;
+    for (size_t i = 0; i < count && steps <= HK_HUB_STEPS; i++) {
+        steps += hk_index_steps(hub->index, topics[i]);
+    }
+    return steps > HK_HUB_STEPS;
+}
+
+hk_status_t hk_hub_look_at(hk_hub_t *hub, hk_topic_t *topic, hk_index_survey_t *survey)
+{
+    if (survey->topic == NULL) {
+        return hk_index_survey_begin(hub->index, topic, survey) == HK_OK ? HK_AGAIN : HK_NO_MEMORY;
+    }
+    uint64_t steps = HK_HUB_STEPS;
+    if (!hk_index_survey_step(hub->index, survey, &steps)) {
+        return HK_AGAIN;
+    }
+    hk_index_survey_end(survey);
+    return HK_OK;
+}
+
+void hk_hub_stop_looking(hk_index_survey_t *survey)
+{
+    if (survey->topic != NULL) {
+        hk_index_survey_end(survey);
+    }
+}

@@ -61,15 +61,24 @@ static hk_subscriber_t *next_of_feed(hk_hub_t *hub)
     return NULL;
 }
 
-hk_subscriber_t *hk_hub_next_ready(hk_hub_t *hub)
+static hk_subscriber_t *first_of(hk_list_t *list)
 {
-    for (hk_list_t *first; (first = hk_list_shift(&hub->ready)) != NULL;) {
+    for (hk_list_t *first; (first = hk_list_shift(list)) != NULL;) {
         hk_subscriber_t *subscriber = HK_OWNER(first, hk_subscriber_t, ready);
         hk_subscriber_clear(subscriber, HK_SUBSCRIBER_READY);
         if (!hk_subscriber_is(subscriber, HK_SUBSCRIBER_BLOCKED) ||
             hk_subscriber_is(subscriber, HK_SUBSCRIBER_CLOSING)) {
             return subscriber;
         }
+    }
+    return NULL;
+}
+
+static hk_subscriber_t *next_ready(hk_hub_t *hub)
+{
+    hk_subscriber_t *ready = first_of(&hub->ready);
+    if (ready != NULL) {
+        return ready;
     }
     while (hub->feed != NULL || next_feed(hub)) {
         hk_subscriber_t *subscriber = next_of_feed(hub);
@@ -80,9 +89,28 @@ hk_subscriber_t *hk_hub_next_ready(hk_hub_t *hub)
     return NULL;
 }
 
+hk_subscriber_t *hk_hub_next_ready(hk_hub_t *hub)
+{
+    hk_subscriber_t *subscriber = next_ready(hub);
+    while (subscriber == NULL && !hk_list_empty(&hub->untold)) {
+        hk_hub_tell(hub, hub->now);
+        subscriber = next_ready(hub);
+    }
+    if (subscriber == NULL) {
+        hub->scan_allowance = HK_HUB_STEPS;
+        subscriber = first_of(&hub->scanning);
+    }
+    return subscriber;
+}
+
+static bool has_more_to_do(const hk_hub_t *hub)
+{
+    return !hk_list_empty(&hub->untold) || !hk_list_empty(&hub->scanning);
+}
+
 bool hk_hub_ready(const hk_hub_t *hub)
 {
-    return !hk_list_empty(&hub->ready) || !hk_list_empty(&hub->dirty) || hub->feed != NULL;
+    return !hk_list_empty(&hub->ready) || !hk_list_empty(&hub->dirty) || hub->feed != NULL || has_more_to_do(hub);
 }
 
 /* -- What it receives ---------------------------------------------------------------------------------------------- */
@@ -167,18 +195,76 @@ static void accept(hk_hub_t *hub, hk_subscriber_t *subscriber, ptrdiff_t accepte
     }
 }
 
+static ptrdiff_t deliver_to_one(const turn_t *turn, hk_subscriber_t *subscriber, hk_bytes_t bytes)
+{
+    ptrdiff_t accepted = 0;
+    turn->deliver(turn->context, &subscriber, 1, bytes, &accepted);
+    return accepted;
+}
+
 static hk_status_t hand_out(hk_hub_t *hub, hk_subscriber_t *subscriber, const turn_t *turn)
 {
     if (hk_subscriber_is(subscriber, HK_SUBSCRIBER_CLOSING)) {
-        (void)turn->deliver(turn->context, subscriber, hk_bytes(NULL, 0));
+        (void)deliver_to_one(turn, subscriber, hk_bytes(NULL, 0));
         return HK_OK;
     }
     hk_bytes_t bytes;
     hk_status_t status = hk_hub_take(hub, subscriber, turn->max_bytes, &bytes);
     if (status == HK_OK && bytes.length > 0) {
-        accept(hub, subscriber, turn->deliver(turn->context, subscriber, bytes), turn->now);
+        accept(hub, subscriber, deliver_to_one(turn, subscriber, bytes), turn->now);
     }
     return status;
+}
+
+/* Subscribers that receive the same bytes, gathered for one call. */
+typedef struct recipients {
+    const hk_taken_t *share; /* of each */
+    hk_bytes_t bytes;
+    hk_epoch_t *epoch; /* that the bytes are from, or NULL */
+    size_t count;
+    hk_subscriber_t *all[HK_MAX_RECIPIENTS];
+} recipients_t;
+
+static void took_all(const recipients_t *recipients, hk_subscriber_t *subscriber, int64_t now)
+{
+    subscriber->cursor = recipients->share->to;
+    subscriber->active_at = now;
+    if (recipients->epoch != NULL) {
+        hk_hub_count_in_step(subscriber, recipients->share->sum, recipients->share->epoch);
+        hk_epoch_got(recipients->epoch);
+    }
+}
+
+static void deliver_to_all(hk_hub_t *hub, recipients_t *recipients, const turn_t *turn)
+{
+    ptrdiff_t accepted[HK_MAX_RECIPIENTS] = {0};
+    const size_t length = recipients->bytes.length;
+    size_t whole = 0;
+    if (recipients->count == 0) {
+        return;
+    }
+    turn->deliver(turn->context, recipients->all, recipients->count, recipients->bytes, accepted);
+    for (size_t i = 0; i < recipients->count; i++) {
+        if (accepted[i] == (ptrdiff_t)length) {
+            took_all(recipients, recipients->all[i], turn->now);
+            whole++;
+        } else {
+            hub->taken = *recipients->share;
+            hub->taken.subscriber = recipients->all[i];
+            accept(hub, recipients->all[i], accepted[i], turn->now);
+        }
+    }
+    hub->deliveries += whole * recipients->share->count;
+    hub->delivered_bytes += whole * length;
+    recipients->count = 0;
+}
+
+static void add_recipient(hk_hub_t *hub, recipients_t *recipients, hk_subscriber_t *subscriber, const turn_t *turn)
+{
+    recipients->all[recipients->count++] = subscriber;
+    if (recipients->count == HK_MAX_RECIPIENTS) {
+        deliver_to_all(hub, recipients, turn);
+    }
 }
 
 /* The place behind the first member, downwards, that has something to receive now. */
@@ -215,9 +301,10 @@ static size_t fan_out(hk_hub_t *hub, size_t limit, const turn_t *turn)
         return limit;
     }
     const hk_batch_t batch = hub->batch;
-    const hk_bytes_t bytes = batch.frames.bytes;
+    const hk_taken_t share = {.length = batch.frames.bytes.length, .to = batch.to, .count = batch.frames.count};
+    recipients_t recipients = {.share = &share, .bytes = batch.frames.bytes};
     const bool more = hk_batch_more(&batch);
-    size_t left = limit, whole = 0;
+    size_t left = limit;
     while (place > 0 && left > 0) {
         look_ahead(members, place);
         hk_subscriber_t *subscriber = members[place - 1].subscriber;
@@ -234,20 +321,10 @@ static size_t fan_out(hk_hub_t *hub, size_t limit, const turn_t *turn)
         if (more) {
             hk_hub_make_ready(hub, subscriber);
         }
-        ptrdiff_t accepted = turn->deliver(turn->context, subscriber, bytes);
-        if (accepted == (ptrdiff_t)bytes.length) {
-            subscriber->cursor = batch.to;
-            subscriber->active_at = turn->now;
-            whole++;
-        } else {
-            hub->taken = (hk_taken_t){
-                .subscriber = subscriber, .length = bytes.length, .to = batch.to, .count = batch.frames.count};
-            accept(hub, subscriber, accepted, turn->now);
-        }
+        add_recipient(hub, &recipients, subscriber, turn);
     }
     hub->place = place;
-    hub->deliveries += whole * batch.frames.count;
-    hub->delivered_bytes += whole * bytes.length;
+    deliver_to_all(hub, &recipients, turn);
     return left;
 }
 
@@ -295,8 +372,9 @@ static size_t fan_out_in_step(hk_hub_t *hub, size_t limit, const turn_t *turn)
     if (place == 0 || !find_rank(hub, members[place - 1].subscriber, &rank)) {
         return limit;
     }
-    const hk_bytes_t bytes = hk_bytes(rank.rest.at, rank.rest.length);
-    size_t left = limit, whole = 0;
+    recipients_t recipients = {
+        .share = &rank.rest, .bytes = hk_bytes(rank.rest.at, rank.rest.length), .epoch = rank.epoch};
+    size_t left = limit;
     while (place > 0 && left > 0) {
         look_ahead(members, place);
         hk_subscriber_t *subscriber = members[place - 1].subscriber;
@@ -309,29 +387,38 @@ static size_t fan_out_in_step(hk_hub_t *hub, size_t limit, const turn_t *turn)
         }
         place--;
         left--;
-        ptrdiff_t accepted = turn->deliver(turn->context, subscriber, bytes);
-        if (accepted == (ptrdiff_t)bytes.length) {
-            subscriber->cursor = rank.rest.to;
-            subscriber->active_at = turn->now;
-            hk_hub_count_in_step(subscriber, rank.rest.sum, rank.rest.epoch);
-            hk_epoch_got(rank.epoch);
-            whole++;
-        } else {
-            hub->taken = rank.rest;
-            hub->taken.subscriber = subscriber;
-            accept(hub, subscriber, accepted, turn->now);
-        }
+        add_recipient(hub, &recipients, subscriber, turn);
     }
     hub->place = place;
-    hub->deliveries += whole * rank.rest.count;
-    hub->delivered_bytes += whole * bytes.length;
+    deliver_to_all(hub, &recipients, turn);
     return left;
+}
+
+/* Of those who scan the log, one after the other, as long as the allowance of this turn lasts. */
+static hk_status_t go_on_scanning(hk_hub_t *hub, size_t *limit, const turn_t *turn)
+{
+    hk_status_t status = HK_OK;
+    hub->scan_allowance = HK_HUB_STEPS;
+    while (status == HK_OK && *limit > 0 && hub->scan_allowance > 0) {
+        hk_subscriber_t *subscriber = first_of(&hub->scanning);
+        if (subscriber == NULL) {
+            break;
+        }
+        --*limit;
+        status = hand_out(hub, subscriber, turn);
+    }
+    return status;
 }
 
 hk_status_t hk_hub_serve(hk_hub_t *hub, size_t limit, size_t max_bytes, int64_t now, hk_deliver_t deliver,
                          void *context, bool *more)
 {
     const turn_t turn = {max_bytes, now, deliver, context};
+    hk_hub_tell(hub, now);
+    hk_status_t scanned = go_on_scanning(hub, &limit, &turn);
+    if (scanned != HK_OK) {
+        return scanned;
+    }
     while (limit > 0) {
         if (hk_list_empty(&hub->ready) && (hub->feed != NULL || next_feed(hub))) {
             limit = hub->feed->epoch != NULL ? fan_out_in_step(hub, limit, &turn) : fan_out(hub, limit, &turn);
@@ -339,9 +426,9 @@ hk_status_t hk_hub_serve(hk_hub_t *hub, size_t limit, size_t max_bytes, int64_t 
                 break;
             }
         }
-        hk_subscriber_t *subscriber = hk_hub_next_ready(hub);
+        hk_subscriber_t *subscriber = next_ready(hub);
         if (subscriber == NULL) {
-            *more = false;
+            *more = has_more_to_do(hub);
             return HK_OK;
         }
         limit--;

@@ -61,11 +61,12 @@ struct hk_hub {
     hk_map_t feeds; /* by the matcher's key */
     hk_roster_t roster;
     hk_map_t addresses;
-    uint32_t max_subscribers, max_of_address;
+    uint32_t max_subscribers, max_of_address, max_cost, max_cost_of_address, max_cost_beside;
     bool announces, shut_down;
 
     /* Who has something pending: some subscribers, and the members of some feeds. */
     hk_list_t ready;
+    hk_list_t scanning; /* with costly patterns */
     hk_list_t dirty;
     hk_feed_t *feed; /* whose members are being gone through, downwards; NULL: none's */
     size_t place;    /* those before it are still to be looked at */
@@ -80,6 +81,14 @@ struct hk_hub {
     hk_control_t *word;  /* that somebody has caught up */
     hk_coding_t *coding; /* NULL: there was no such stream */
 
+    /* What is to be said of subscriptions when there is time, and the steps that may be taken for that now. */
+    hk_list_t untold;
+    size_t untold_count;
+    hk_map_t coming; /* who comes, of those */
+    hk_index_survey_t survey;
+    uint64_t allowance;
+    uint64_t scan_allowance; /* steps that those who scan may take in this turn */
+
     hk_buf_t scratch;      /* within one call */
     hk_record_t *answered; /* whose id was an answer */
     char sealed[HK_EVENT_ID_BYTES];
@@ -87,7 +96,8 @@ struct hk_hub {
     hk_capability_keys_t capabilities;
     uint64_t chances; /* taken */
 
-    uint64_t subscriptions, publishes, deliveries, delivered_bytes, gaps, overruns, refused_total, refused_address;
+    uint64_t subscriptions, publishes, deliveries, delivered_bytes, gaps, overruns, refused_total, refused_address,
+        refused_cost;
 };
 
 /* --- hk_hub ------------------------------------------------------------------------------------------------------- */
@@ -105,6 +115,22 @@ static inline void hk_hub_make_ready(hk_hub_t *hub, hk_subscriber_t *subscriber)
         hk_subscriber_set(subscriber, HK_SUBSCRIBER_READY);
         hk_list_append(&hub->ready, &subscriber->ready);
     }
+}
+
+/* Likewise for somebody who is to go on scanning the log when the others have had their turn. */
+static inline void hk_hub_defer(hk_hub_t *hub, hk_subscriber_t *subscriber)
+{
+    if (!hk_subscriber_is(subscriber, HK_SUBSCRIBER_READY)) {
+        hk_subscriber_set(subscriber, HK_SUBSCRIBER_READY);
+        hk_list_append(&hub->scanning, &subscriber->ready);
+    }
+}
+
+/* Counts whoever was refused because of what matching costs; returns the status. */
+static inline hk_status_t hk_hub_count_costly(hk_hub_t *hub, hk_status_t status)
+{
+    hub->refused_cost += status == HK_TOO_COSTLY || status == HK_TOO_COSTLY_OF_ADDRESS;
+    return status;
 }
 
 /* --- hk_hub_keep -------------------------------------------------------------------------------------------------- */
@@ -130,7 +156,8 @@ static inline hk_feed_t *hk_hub_first_feed(hk_feed_t *feeds[HK_VARIANTS])
 /* The position that a cursor stands for, and what is answered: as of hk_hub_subscribe. */
 hk_position_t hk_hub_place_of(hk_hub_t *hub, const hk_grant_t *grant, hk_bytes_t cursor, hk_bytes_t *answer);
 
-/* Makes a subscription of a subscriber to a matcher, at one of its places. HK_OK or HK_NO_MEMORY. */
+/* Makes a subscription of a subscriber to a matcher, at one of its places. HK_OK, HK_TOO_COSTLY,
+ * HK_TOO_COSTLY_OF_ADDRESS or HK_NO_MEMORY. */
 hk_status_t hk_hub_link(hk_hub_t *hub, hk_subscriber_t *subscriber, uint32_t subscription, hk_matcher_t *matcher);
 
 /* Ends a subscription. */
@@ -144,12 +171,20 @@ size_t hk_hub_feed_count(const hk_hub_t *hub);
 
 /* --- hk_hub_announce ---------------------------------------------------------------------------------------------- */
 
-/* Publishes an event for each subscription of a grant that is announced. Those for which there is no memory are left
- * out.
+/* So much may wait to be said before streams are not changed any more. */
+enum { HK_MOST_UNTOLD = 4096 };
+
+/* Publishes an event for each subscription of a grant that is announced: at once where the patterns in use allow that,
+ * else when hk_hub_tell comes to it, in order. Those for which there is no memory are left out.
  *
  * stays  of each subscription, whether nothing is said of it; NULL: of each something is. */
-void hk_hub_announce(hk_hub_t *hub, const hk_grant_t *grant, const bool *stays, uint64_t serial, bool active,
-                     int64_t now);
+void hk_hub_announce(hk_hub_t *hub, hk_grant_t *grant, const bool *stays, uint64_t serial, bool active, int64_t now);
+
+/* Says what waits to be said, for about HK_HUB_STEPS: once a turn. */
+void hk_hub_tell(hk_hub_t *hub, int64_t now);
+
+/* Forgets what waits to be said. */
+void hk_hub_keep_silent(hk_hub_t *hub);
 
 /* --- hk_hub_gather ------------------------------------------------------------------------------------------------ */
 

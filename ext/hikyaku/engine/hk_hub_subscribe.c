@@ -34,9 +34,33 @@ hk_status_t hk_hub_feeds(hk_hub_t *hub, hk_bytes_t type, hk_bytes_t pattern, hk_
     return HK_OK;
 }
 
-static hk_status_t add_feed(hk_hub_t *hub, hk_matcher_t *matcher, unsigned variant, hk_feed_t **feed)
+static bool exceeds(uint64_t cost, const hk_matcher_t *matcher, uint32_t limit)
+{
+    return limit > 0 && cost + matcher->cost > limit;
+}
+
+/* Whether the patterns in use may be joined by one more. */
+static hk_status_t afford(const hk_hub_t *hub, const hk_matcher_t *matcher, const hk_address_t *payer)
+{
+    if (matcher->cost == 0) {
+        return HK_OK;
+    }
+    if (payer != NULL && exceeds(payer->cost, matcher, hub->max_cost_of_address)) {
+        return HK_TOO_COSTLY_OF_ADDRESS;
+    }
+    bool too_costly = exceeds(hk_index_cost(hub->index), matcher, hub->max_cost) ||
+                      exceeds(hk_index_cost_beside(hub->index, matcher), matcher, hub->max_cost_beside);
+    return too_costly ? HK_TOO_COSTLY : HK_OK;
+}
+
+static hk_status_t add_feed(hk_hub_t *hub, hk_matcher_t *matcher, unsigned variant, hk_address_t *payer,
+                            hk_feed_t **feed)
 {
     hk_feed_t *made;
+    hk_status_t affordable = afford(hub, matcher, payer);
+    if (affordable != HK_OK) {
+        return affordable;
+    }
     if (hk_feed_new(hub->alloc, hk_log_head(hub->log) + 1, &made) != HK_OK) {
         return HK_NO_MEMORY;
     }
@@ -50,6 +74,10 @@ static hk_status_t add_feed(hk_hub_t *hub, hk_matcher_t *matcher, unsigned varia
         return HK_NO_MEMORY;
     }
     made->variant = (uint8_t)variant;
+    if (payer != NULL && matcher->cost > 0) {
+        made->payer = payer;
+        payer->cost += matcher->cost;
+    }
     *feed = made;
     return HK_OK;
 }
@@ -58,6 +86,9 @@ static void drop_feed(hk_hub_t *hub, hk_feed_t *feed)
 {
     hk_map_remove(feeds_of(hub, feed->variant), &feed->node);
     hk_hub_drop_epoch(hub, feed);
+    if (feed->payer != NULL) {
+        hk_address_refund(&hub->addresses, feed->payer, hk_feed_matcher(feed)->cost);
+    }
     hk_index_remove(hub->index, &feed->entry);
     hk_list_remove(&feed->dirty);
     if (hub->feed == feed) {
@@ -69,11 +100,12 @@ static void drop_feed(hk_hub_t *hub, hk_feed_t *feed)
     hk_feed_free(feed);
 }
 
-static hk_status_t feed_for(hk_hub_t *hub, hk_matcher_t *matcher, unsigned variant, hk_feed_t **feed)
+static hk_status_t feed_for(hk_hub_t *hub, hk_matcher_t *matcher, unsigned variant, hk_address_t *payer,
+                            hk_feed_t **feed)
 {
     hk_map_node_t *node = hk_map_find(feeds_of(hub, variant), matcher->key);
     if (node == NULL) {
-        return add_feed(hub, matcher, variant, feed);
+        return add_feed(hub, matcher, variant, payer, feed);
     }
     *feed = HK_OWNER(node, hk_feed_t, node);
     return HK_OK;
@@ -82,8 +114,10 @@ static hk_status_t feed_for(hk_hub_t *hub, hk_matcher_t *matcher, unsigned varia
 hk_status_t hk_hub_link(hk_hub_t *hub, hk_subscriber_t *subscriber, uint32_t subscription, hk_matcher_t *matcher)
 {
     hk_feed_t *feed;
-    if (feed_for(hub, matcher, hk_hub_variant(subscriber, subscriber->grant), &feed) != HK_OK) {
-        return HK_NO_MEMORY;
+    unsigned variant = hk_hub_variant(subscriber, subscriber->grant);
+    hk_status_t status = feed_for(hub, matcher, variant, subscriber->address, &feed);
+    if (status != HK_OK) {
+        return status;
     }
     hk_subscription_t *made = &subscriber->subscriptions[subscription];
     if (hk_feed_link(feed, (hk_member_t){subscriber, subscription}, &made->place) != HK_OK) {
@@ -238,7 +272,7 @@ hk_status_t hk_hub_subscribe(hk_hub_t *hub, const hk_subscribe_t *subscribe, hk_
     status = settle(hub, made, subscribe, &answered);
     if (status != HK_OK) {
         hk_hub_forget(hub, made);
-        return status;
+        return subscribe->tentative ? status : hk_hub_count_costly(hub, status);
     }
     hk_hub_announce(hub, made->grant, NULL, made->serial, true, subscribe->now);
     *subscriber = made;

@@ -94,9 +94,39 @@ size_t hk_hub_disconnect(hk_hub_t *hub, hk_bytes_t subject)
     return count;
 }
 
+static bool holds(const uint64_t *tags, size_t count, uint64_t tag)
+{
+    while (count > 0) {
+        size_t middle = count / 2;
+        if (tags[middle] == tag) {
+            return true;
+        }
+        bool above = tags[middle] < tag;
+        tags += above ? middle + 1 : 0;
+        count = above ? count - middle - 1 : middle;
+    }
+    return false;
+}
+
+size_t hk_hub_expel(hk_hub_t *hub, const uint64_t *tags, size_t count)
+{
+    size_t marked = 0;
+    if (count == 0) {
+        return 0;
+    }
+    for (hk_subscriber_t *subscriber = NULL; (subscriber = hk_roster_next(&hub->roster, subscriber)) != NULL;) {
+        if (!hk_subscriber_is(subscriber, HK_SUBSCRIBER_CLOSING) && holds(tags, count, subscriber->grant->tag)) {
+            hk_hub_close(hub, subscriber, HK_CLOSING_DISCONNECTED);
+            marked++;
+        }
+    }
+    return marked;
+}
+
 void hk_hub_shutdown(hk_hub_t *hub)
 {
     hub->shut_down = true;
+    hk_hub_keep_silent(hub);
     for (hk_subscriber_t *subscriber = NULL; (subscriber = hk_roster_next(&hub->roster, subscriber)) != NULL;) {
         hk_hub_close(hub, subscriber, HK_CLOSING_SHUTDOWN);
     }

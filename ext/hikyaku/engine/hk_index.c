@@ -98,15 +98,33 @@ static void drop_group_if_empty(hk_index_t *index, hk_index_group_t *group)
     hk_alloc_free(index->alloc, group);
 }
 
+static hk_bytes_t indexed_prefix(const hk_matcher_t *matcher)
+{
+    size_t length = matcher->prefix.length;
+    return hk_bytes(matcher->prefix.at, length < HK_INDEX_LONGEST_PREFIX ? length : HK_INDEX_LONGEST_PREFIX);
+}
+
+static const hk_index_group_t *group_of(const hk_index_t *index, const hk_matcher_t *matcher)
+{
+    if (matcher->kind == HK_MATCHER_TEXT) {
+        return &index->texts;
+    }
+    return matcher->has_origin ? hk_index_group_of(index, matcher->origin) : &index->anywhere;
+}
+
 static hk_status_t place_in_group(hk_index_t *index, const hk_matcher_t *matcher, hk_index_place_t **place)
 {
-    hk_index_group_t *group = matcher->kind == HK_MATCHER_TEXT ? &index->texts
-                              : matcher->has_origin            ? hk_index_group_of(index, matcher->origin)
-                                                               : &index->anywhere;
+    hk_index_group_t *group = (hk_index_group_t *)group_of(index, matcher);
     if (group == NULL && make_group(index, matcher->origin, &group) != HK_OK) {
         return HK_NO_MEMORY;
     }
-    hk_status_t status = hk_index_group_place(group, matcher->prefix, place);
+    hk_status_t status = hk_index_group_place(group, indexed_prefix(matcher), place);
+    if (status == HK_OK && matcher->cost > 0) {
+        status = hk_index_costs_add(&group->costs, indexed_prefix(matcher), matcher->cost);
+        if (status != HK_OK && (*place)->first == NULL) {
+            hk_index_group_drop(group, *place);
+        }
+    }
     drop_group_if_empty(index, group);
     return status;
 }
@@ -130,6 +148,7 @@ hk_status_t hk_index_add(hk_index_t *index, hk_index_entry_t *entry, hk_matcher_
     }
     *entry = (hk_index_entry_t){.matcher = hk_matcher_retain(matcher)};
     hk_index_link(place, entry);
+    index->cost += matcher->cost;
     if (is_pattern(matcher)) {
         take_slot(index, entry);
     }
@@ -140,6 +159,10 @@ void hk_index_remove(hk_index_t *index, hk_index_entry_t *entry)
 {
     hk_index_place_t *place = entry->place;
     hk_index_unlink(entry);
+    index->cost -= entry->matcher->cost;
+    if (place->group != NULL && entry->matcher->cost > 0) {
+        hk_index_costs_remove(&place->group->costs, indexed_prefix(entry->matcher), entry->matcher->cost);
+    }
     if (is_pattern(entry->matcher)) {
         give_slot_back(index, entry);
     }
@@ -152,6 +175,17 @@ void hk_index_remove(hk_index_t *index, hk_index_entry_t *entry)
     }
     hk_matcher_release(entry->matcher);
     entry->matcher = NULL;
+}
+
+uint64_t hk_index_cost(const hk_index_t *index)
+{
+    return index->cost;
+}
+
+uint64_t hk_index_cost_beside(const hk_index_t *index, const hk_matcher_t *matcher)
+{
+    const hk_index_group_t *group = is_pattern(matcher) ? group_of(index, matcher) : NULL;
+    return group != NULL ? hk_index_costs_through(&group->costs, indexed_prefix(matcher)) : 0;
 }
 
 /* -- Freeing ------------------------------------------------------------------------------------------------------- */

@@ -46,6 +46,37 @@ hk_status_t hk_index_add(hk_index_t *index, hk_index_entry_t *entry, hk_matcher_
 /* Removes an entry that is in the index, and lets go of its matcher. O(1), likewise. */
 void hk_index_remove(hk_index_t *index, hk_index_entry_t *entry);
 
+/* What matching costs: see hk_matcher_options_t. Of all entries. */
+uint64_t hk_index_cost(const hk_index_t *index);
+
+/* Of those entries that the most costly topic is compared with that one with this matcher is compared with: whose
+ * beginnings begin its own, and, one way, those that its own begins. O(its beginning). */
+uint64_t hk_index_cost_beside(const hk_index_t *index, const hk_matcher_t *matcher);
+
+/* How many steps of programs hk_index_each takes now for a topic, about, at most. O(1) hash look-ups. */
+uint64_t hk_index_steps(const hk_index_t *index, const hk_topic_t *topic);
+
+/* What hk_index_each would find out about a topic that it has not seen, in pieces: between them others may use and
+ * change the index. The topic knows when the last piece is done. */
+typedef struct hk_index_survey {
+    const hk_alloc_t *alloc;
+    hk_topic_t *topic;
+    uint64_t generation;
+    hk_topic_match_t *list; /* the first `found` match, those from `done` on are to be tested */
+    size_t found, done, count, capacity;
+} hk_index_survey_t;
+
+/* HK_OK, or HK_NO_MEMORY (nothing is to be ended). O(patterns that are found by the topic's beginning). */
+hk_status_t hk_index_survey_begin(const hk_index_t *index, hk_topic_t *topic, hk_index_survey_t *survey);
+
+/* Tests patterns until about so many steps were taken, and one more than fits, and takes them off. true: all are
+ * tested, those that came meanwhile, too; the topic knows them until it was looked up once, unless there is no
+ * memory. */
+bool hk_index_survey_step(hk_index_t *index, hk_index_survey_t *survey, uint64_t *steps);
+
+/* Also one that was not finished. */
+void hk_index_survey_end(hk_index_survey_t *survey);
+
 /* Calls `found` once for each entry whose matcher selects the topic; it must not change the index.
  *
  * When there is no memory to remember in the topic what was found, or more patterns than HK_TOPIC_MATCHES were, they

@@ -13,6 +13,7 @@ void hk_index_link(hk_index_place_t *place, hk_index_entry_t *entry)
         entry->next->previous = entry;
     }
     place->first = entry;
+    place->cost += entry->matcher->cost;
 }
 
 void hk_index_unlink(hk_index_entry_t *entry)
@@ -26,6 +27,7 @@ void hk_index_unlink(hk_index_entry_t *entry)
     } else {
         place->first = entry->next;
     }
+    place->cost -= entry->matcher->cost;
     entry->place = NULL;
     entry->next = entry->previous = NULL;
 }
@@ -72,12 +74,13 @@ void hk_index_drop_place(hk_map_t *places, hk_index_place_t *place)
 
 void hk_index_group_init(hk_index_group_t *group, const hk_alloc_t *alloc, const uint64_t secret[2])
 {
-    *group = (hk_index_group_t){.alloc = alloc};
+    *group = (hk_index_group_t){.alloc = alloc, .costs = {.alloc = alloc}};
     hk_map_init(&group->places, alloc, secret);
 }
 
 void hk_index_group_release(hk_index_group_t *group)
 {
+    hk_index_costs_release(&group->costs);
     hk_map_release(&group->places);
     hk_alloc_free(group->alloc, group->lengths);
 }
@@ -156,13 +159,44 @@ void hk_index_group_drop(hk_index_group_t *group, hk_index_place_t *place)
     hk_index_drop_place(&group->places, place);
 }
 
-void hk_index_group_visit(const hk_index_group_t *group, hk_bytes_t text, hk_index_visit_t visit, void *context)
+/* Calls `use` for each place whose key begins the text. */
+static void each_place(const hk_index_group_t *group, hk_bytes_t text,
+                       void (*use)(void *context, const hk_index_place_t *place), void *context)
 {
     for (size_t i = 0; i < group->length_count && group->lengths[i].length <= text.length; i++) {
         hk_bytes_t prefix = hk_bytes(text.at, group->lengths[i].length);
         const hk_index_place_t *place = (const hk_index_place_t *)hk_map_find(&group->places, prefix);
         if (place != NULL) {
-            hk_index_visit(place, visit, context);
+            use(context, place);
         }
     }
+}
+
+typedef struct visit {
+    hk_index_visit_t visit;
+    void *context;
+} visit_t;
+
+static void visit_place(void *context, const hk_index_place_t *place)
+{
+    const visit_t *visit = context;
+    hk_index_visit(place, visit->visit, visit->context);
+}
+
+void hk_index_group_visit(const hk_index_group_t *group, hk_bytes_t text, hk_index_visit_t visit, void *context)
+{
+    visit_t call = {visit, context};
+    each_place(group, text, visit_place, &call);
+}
+
+static void add_cost(void *context, const hk_index_place_t *place)
+{
+    *(uint64_t *)context += place->cost;
+}
+
+uint64_t hk_index_group_cost(const hk_index_group_t *group, hk_bytes_t text)
+{
+    uint64_t cost = 0;
+    each_place(group, text, add_cost, &cost);
+    return cost;
 }

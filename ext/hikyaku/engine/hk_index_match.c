@@ -2,6 +2,9 @@
 
 enum { FEW_MATCHES = 4 };
 
+/* What a topic may remember of a survey for good: more than HK_TOPIC_MATCHES, for to find it again costs more. */
+enum { MOST_MATCHES = 1024 };
+
 typedef struct hk_search {
     hk_index_t *index;
     hk_topic_t *topic;
@@ -70,20 +73,18 @@ static void catch_up(hk_search_t *search)
     }
 }
 
-static void test_all(hk_search_t *search)
+void hk_index_each_candidate(const hk_index_t *index, const hk_topic_t *topic, hk_index_visit_t visit, void *context)
 {
-    const hk_index_t *index = search->index;
-    const hk_topic_t *topic = search->topic;
-    hk_index_group_visit(&index->texts, hk_topic_value(topic), test, search);
+    hk_index_group_visit(&index->texts, hk_topic_value(topic), visit, context);
     if (!topic->is_url) {
         return;
     }
     hk_bytes_t path = topic->url.parts[HK_URL_PATHNAME];
     const hk_index_group_t *of_origin = hk_index_group_of(index, topic->url.origin);
     if (of_origin != NULL) {
-        hk_index_group_visit(of_origin, path, test, search);
+        hk_index_group_visit(of_origin, path, visit, context);
     }
-    hk_index_group_visit(&index->anywhere, path, test, search);
+    hk_index_group_visit(&index->anywhere, path, visit, context);
 }
 
 static void find_patterns(hk_search_t *search)
@@ -99,11 +100,21 @@ static void find_patterns(hk_search_t *search)
         catch_up(search);
     } else {
         topic->match_count = 0;
-        test_all(search);
+        hk_index_each_candidate(search->index, topic, test, search);
     }
     /* What could not be remembered whole is found again the next time. */
     topic->matched_until = search->remembers ? newest : known_until;
     topic->match_count = search->remembers ? topic->match_count : known;
+}
+
+static void forget_much(hk_topic_t *topic)
+{
+    if (topic->match_capacity > MOST_MATCHES) {
+        hk_alloc_free(topic->alloc, topic->matches);
+        topic->matches = NULL;
+        topic->match_capacity = topic->match_count = 0;
+        topic->matched_until = 0;
+    }
 }
 
 void hk_index_each(hk_index_t *index, hk_topic_t *topic, void (*found)(void *context, hk_index_entry_t *entry),
@@ -117,5 +128,6 @@ void hk_index_each(hk_index_t *index, hk_topic_t *topic, void (*found)(void *con
     if (index->pattern_count > 0) {
         hk_search_t search = {.index = index, .topic = topic, .found = found, .context = context, .remembers = true};
         find_patterns(&search);
+        forget_much(topic);
     }
 }

@@ -10,6 +10,7 @@
 #define HK_INDEX_PRIVATE_H
 
 #include "hk_index.h"
+#include "hk_index_costs.h"
 
 typedef void (*hk_index_visit_t)(void *context, hk_index_entry_t *entry);
 
@@ -18,6 +19,7 @@ typedef struct hk_index_place {
     hk_map_node_t node; /* the key lies behind the place */
     hk_index_entry_t *first;
     struct hk_index_group *group; /* NULL: not in a group */
+    uint64_t cost;                /* of the matchers of all entries */
 } hk_index_place_t;
 
 /* How many places of a group have a key of this length. */
@@ -32,7 +34,13 @@ typedef struct hk_index_group {
     hk_map_t places;
     hk_index_length_t *lengths; /* rising */
     size_t length_count, length_capacity;
+    hk_index_costs_t costs; /* of those that cost anything */
 } hk_index_group_t;
+
+/* Longer beginnings than this are compared by their matchers: a text has no more prefixes that have to be looked up,
+ * and
+ * to hash. */
+enum { HK_INDEX_LONGEST_PREFIX = 512 };
 
 /* A topic whose knowledge is older than so many patterns is matched anew: that costs about as much. */
 enum { HK_INDEX_RECENT = 64 };
@@ -51,6 +59,7 @@ struct hk_index {
     hk_map_t origins; /* of groups */
     hk_index_group_t anywhere, texts;
     size_t pattern_count;
+    uint64_t cost; /* of all matchers */
     hk_index_slot_t *slots;
     uint32_t slot_count, slot_capacity, first_free; /* first_free == slot_count: none */
     uint64_t generation;                            /* of the newest pattern; 0: there never was one */
@@ -71,6 +80,9 @@ static inline hk_index_group_t *hk_index_group_of(const hk_index_t *index, hk_by
     /* The node is the first member. */
     return (hk_index_group_t *)hk_map_find(&index->origins, origin);
 }
+
+/* Calls `visit` for each pattern that a topic's beginning leads to. */
+void hk_index_each_candidate(const hk_index_t *index, const hk_topic_t *topic, hk_index_visit_t visit, void *context);
 
 void hk_index_link(hk_index_place_t *place, hk_index_entry_t *entry);
 void hk_index_unlink(hk_index_entry_t *entry);
@@ -93,5 +105,8 @@ void hk_index_group_drop(hk_index_group_t *group, hk_index_place_t *place);
 
 /* Calls `visit` for each entry whose prefix begins the text. One hash look-up for each length of prefix in use. */
 void hk_index_group_visit(const hk_index_group_t *group, hk_bytes_t text, hk_index_visit_t visit, void *context);
+
+/* What the matchers of those entries cost together. */
+uint64_t hk_index_group_cost(const hk_index_group_t *group, hk_bytes_t text);
 
 #endif

@@ -51,6 +51,14 @@ typedef struct hk_journal_record {
     hk_piece_t *piece; /* after an append: borrowed, retain it to keep the body. NULL when reading */
 } hk_journal_record_t;
 
+/* Who is told how far the reading is. `read` may be NULL: nobody. It is called for each piece of a file, of about a
+ * MiB or one record, and when all was read, with the bytes and records since the last call; each file is read twice,
+ * and its records count the second time. Anything but HK_OK ends the opening with it. */
+typedef struct hk_journal_reading {
+    hk_status_t (*read)(void *context, uint64_t bytes, uint64_t records);
+    void *context;
+} hk_journal_reading_t;
+
 typedef struct hk_journal_options {
     const char *path; /* of the folder, which exists */
     const hk_files_t *files;
@@ -66,6 +74,7 @@ typedef struct hk_journal_options {
      * May be NULL. */
     hk_status_t (*replay)(void *context, const hk_journal_record_t *record);
     void *context;
+    hk_journal_reading_t reading;
 } hk_journal_options_t;
 
 /* Why it could not be opened, or failed: words for a person. */
@@ -80,8 +89,8 @@ typedef struct hk_journal_trouble {
  * makes the first spare, if there is room; where there is none for the segment, it is full, and goes on in the newest
  * one. Runs its jobs itself. All that was replayed is synced.
  *
- * HK_OK; HK_TOO_MANY: another process has it; HK_INVALID: it is corrupt; HK_SYSTEM; HK_NO_MEMORY; what `replay` or
- * `begin` returned. `trouble` (may be NULL) says more. */
+ * HK_OK; HK_TOO_MANY: another process has it; HK_INVALID: it is corrupt; HK_SYSTEM; HK_NO_MEMORY; what `replay`,
+ * `begin` or `reading` returned. `trouble` (may be NULL) says more. */
 hk_status_t hk_journal_open(const hk_alloc_t *alloc, const hk_journal_options_t *options, hk_journal_t **journal,
                             hk_journal_trouble_t *trouble);
 
@@ -131,6 +140,8 @@ uint64_t hk_journal_remaining(const hk_journal_t *journal);
 /* The journal is full: there is no spare, and was no room to make one. It is tried again, by a job, after
  * hk_journal_retry. HK_TOO_LARGE from a journal that is not full means that a spare is in the making. */
 bool hk_journal_full(const hk_journal_t *journal);
+/* What it was that there was none of: errno; 0: nothing. */
+int hk_journal_shortage(const hk_journal_t *journal);
 void hk_journal_retry(hk_journal_t *journal);
 
 /* Numbers of the oldest segment that is there, and of the one that is being written. */
@@ -145,24 +156,47 @@ uint64_t hk_journal_bytes(const hk_journal_t *journal);
 hk_status_t hk_journal_drop(hk_journal_t *journal, uint64_t segment);
 
 /* Reads `size` bytes of a record's body back, from memory or from the file, where an append said they are. (The whole
- * record is verified by hk_journal_reread alone.) HK_OK; HK_NOT_FOUND: there are no such bytes; HK_SYSTEM: the journal
- * itself has not failed by that. */
+ * record is verified by hk_journal_reread alone.) HK_OK; HK_NOT_FOUND: there are no such bytes; HK_AGAIN: there is no
+ * descriptor to read with, which passes; HK_SYSTEM: the journal itself has not failed by that. */
 hk_status_t hk_journal_read(hk_journal_t *journal, uint64_t segment, uint32_t offset, void *bytes, size_t size);
 
 /* Reads a whole record again, verifies it, and lays it into a piece of its own with one reference. offset: of its body.
- * HK_OK; HK_NOT_FOUND; HK_INVALID: it is damaged; HK_SYSTEM; HK_NO_MEMORY. */
+ * HK_OK; HK_NOT_FOUND; HK_INVALID: it is damaged; HK_AGAIN; HK_SYSTEM; HK_NO_MEMORY. */
 hk_status_t hk_journal_reread(hk_journal_t *journal, uint64_t segment, uint32_t offset, hk_journal_record_t *record);
 
 /* Gives bytes of written pieces back, the oldest first, until no more than `image_bytes` are held: their records must
  * be reread. Called by write. */
 void hk_journal_trim(hk_journal_t *journal);
 
+/* From now on `image_bytes` is another. */
+void hk_journal_keep_image(hk_journal_t *journal, size_t image_bytes);
+
 /* What went wrong, once a function returned HK_SYSTEM; NULL: nothing. */
 const hk_journal_trouble_t *hk_journal_trouble(const hk_journal_t *journal);
 
+/* Bytes between two records in which nothing verified. `first` to `last` are the positions that are missing there;
+ * `last` is below `first` when none is. */
+typedef struct hk_journal_hole {
+    uint64_t from, to, first, last; /* offsets; positions */
+} hk_journal_hole_t;
+
+enum { HK_JOURNAL_HOLES = 16 };
+
+/* What was found when the journal was opened. */
+typedef struct hk_journal_repair {
+    bool in_order;     /* the process before had ended it in order: nothing of it can be missing */
+    uint64_t segment;  /* the newest that there was; 0: none */
+    uint64_t open_end; /* bytes of it behind the newest record */
+    uint64_t holes;    /* that were found in it, before records that are whole */
+    uint64_t missing;  /* positions in all of them */
+    hk_journal_hole_t first_holes[HK_JOURNAL_HOLES];
+} hk_journal_repair_t;
+
+const hk_journal_repair_t *hk_journal_repair(const hk_journal_t *journal);
+
 typedef struct hk_journal_stats {
     uint64_t records, bytes, batches, syncs, sync_ns, longest_sync_ns; /* the last: since last read */
-    uint64_t segments, spares, torn_repaired;
+    uint64_t segments, spares, torn_repaired, torn_places, torn_missing;
 } hk_journal_stats_t;
 
 void hk_journal_read_stats(hk_journal_t *journal, hk_journal_stats_t *stats);

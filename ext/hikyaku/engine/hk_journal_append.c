@@ -275,8 +275,8 @@ hk_status_t hk_journal_begin_segment(hk_journal_t *journal, bool end)
     segment->bytes = journal->segment_bytes;
     segment->salt_crc = journal->crc32c(0, segment->salt, sizeof(segment->salt));
     segment->end = HK_JOURNAL_HEADER_BYTES;
-    segment->fd = -1;
-    segment->spare = journal->spares[--journal->spare_count];
+    segment->spare = journal->spares[--journal->spare_count].number;
+    segment->fd = journal->spares[journal->spare_count].fd;
     piece->segment = segment->number;
     piece->offset = segment->end;
     hk_list_append(&journal->unwritten, &piece->link);

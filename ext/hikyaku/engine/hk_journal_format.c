@@ -72,6 +72,7 @@ bool hk_journal_verifies(const char *record, hk_crc32c_t *crc32c, uint32_t salt_
     case HK_JOURNAL_CLOSE:
         return head->length == 16;
     case HK_JOURNAL_DROPPED:
+    case HK_JOURNAL_SKIP:
         return head->length % 8 == 0;
     default:
         return head->type >= HK_JOURNAL_OF_LOG;
@@ -201,6 +202,20 @@ hk_status_t hk_journal_say(hk_journal_trouble_t *trouble, const char *call, cons
     snprintf(trouble->segment, sizeof(trouble->segment), "%s", name);
     snprintf(trouble->text, sizeof(trouble->text), "%s of %s failed (%s): %s", call, name[0] != 0 ? name : "the folder",
              known[0] != 0 ? known : number, advice(error));
+    return HK_SYSTEM;
+}
+
+hk_status_t hk_journal_lose(hk_journal_t *journal, const char *lost, const char *name)
+{
+    if (!journal->failed) {
+        journal->failed = true;
+        journal->trouble.error = ENOENT;
+        journal->trouble.offset = 0;
+        snprintf(journal->trouble.segment, sizeof(journal->trouble.segment), "%s", name);
+        snprintf(journal->trouble.text, sizeof(journal->trouble.text),
+                 "%s %s: what was written there may be gone; put back what was there, then start again",
+                 name[0] != 0 ? name : "the folder", lost);
+    }
     return HK_SYSTEM;
 }
 

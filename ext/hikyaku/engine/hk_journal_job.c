@@ -46,6 +46,7 @@ static bool prepare_begin(hk_journal_t *journal, hk_job_t *job)
         if (before == NULL || (before->named && before->synced)) {
             job->task = HK_TASK_BEGIN;
             job->segment = segment;
+            job->fd = segment->fd;
             hk_journal_spare_name(segment->spare, job->name);
             hk_journal_segment_name(segment->number, job->to);
             hk_journal_write_header(job->header, journal->crc32c, journal->identity, segment);
@@ -79,7 +80,7 @@ static bool prepare_spare(hk_journal_t *journal, hk_job_t *job)
 {
     const hk_segment_t *current = journal->segment_count > 0 ? hk_journal_last_segment(journal) : NULL;
     size_t wanted = current != NULL && current->end > current->bytes / 2 ? 2 : 1;
-    if (journal->spare_count >= wanted || (journal->no_room && !journal->retrying) || journal->closing) {
+    if (journal->spare_count >= wanted || (journal->no_room != 0 && !journal->retrying) || journal->closing) {
         return false;
     }
     job->task = HK_TASK_SPARE;
@@ -134,7 +135,7 @@ hk_job_t *hk_journal_job(hk_journal_t *journal, hk_lane_t lane)
     if (journal->failed || job->is_out) {
         return NULL;
     }
-    *job = (hk_job_t){.files = journal->files, .lane = lane, .dir = journal->dir, .fd = -1};
+    *job = (hk_job_t){.files = journal->files, .lane = lane, .dir = journal->dir, .path = journal->path, .fd = -1};
     /* What others wait for comes first, then what gives room without taking any. */
     bool due = lane == HK_LANE_SYNC ? prepare_sync(journal, job)
                                     : prepare_begin(journal, job) || prepare_remove(journal, job) ||
@@ -175,16 +176,16 @@ static void synced(hk_journal_t *journal, const hk_job_t *job)
 static hk_status_t begun(hk_journal_t *journal, const hk_job_t *job)
 {
     job->segment->named = true;
-    job->segment->fd = job->fd;
     journal->checkpoint_due = true;
     /* What was appended meanwhile. */
     return hk_journal_write_ready(journal);
 }
 
-static void add_spare(hk_journal_t *journal, uint64_t number)
+static void add_spare(hk_journal_t *journal, const hk_job_t *job)
 {
-    journal->spares[journal->spare_count++] = number;
-    journal->no_room = journal->retrying = false;
+    journal->spares[journal->spare_count++] = (struct hk_spare){.number = job->number, .fd = job->fd};
+    journal->no_room = 0;
+    journal->retrying = false;
 }
 
 static void removed(hk_journal_t *journal, const hk_job_t *job)
@@ -194,7 +195,7 @@ static void removed(hk_journal_t *journal, const hk_job_t *job)
     hk_journal_remove_segment(journal, job->segment);
     journal->checkpoint_due = true;
     if (job->number != 0) {
-        add_spare(journal, job->number);
+        add_spare(journal, job);
     }
 }
 
@@ -211,19 +212,17 @@ static void checkpointed(hk_journal_t *journal, const hk_job_t *job)
     journal->gone_count = journal->gone_listed = kept;
 }
 
-static bool is_for_want_of_room(const hk_job_t *job)
-{
-    return job->error == ENOSPC || job->error == EDQUOT;
-}
-
 static hk_status_t not_done(hk_journal_t *journal, const hk_job_t *job)
 {
-    if (job->task == HK_TASK_SPARE && is_for_want_of_room(job)) {
-        journal->no_room = true;
+    if (job->lost != NULL) {
+        return hk_journal_lose(journal, job->lost, job->name);
+    }
+    if (job->task == HK_TASK_SPARE && hk_journal_is_shortage(job->error)) {
+        journal->no_room = job->error;
         journal->retrying = false;
         return HK_OK;
     }
-    if (job->task == HK_TASK_CHECKPOINT && is_for_want_of_room(job)) {
+    if (job->task == HK_TASK_CHECKPOINT && hk_journal_is_shortage(job->error)) {
         journal->checkpoint_missed = true;
         return HK_OK;
     }
@@ -234,7 +233,7 @@ hk_status_t hk_journal_done(hk_journal_t *journal, hk_job_t *job)
 {
     hk_status_t status = HK_OK;
     job->is_out = false;
-    if (job->call != NULL) {
+    if (job->call != NULL || job->lost != NULL) {
         status = not_done(journal, job);
     } else {
         switch (job->task) {
@@ -248,7 +247,7 @@ hk_status_t hk_journal_done(hk_journal_t *journal, hk_job_t *job)
             removed(journal, job);
             break;
         case HK_TASK_SPARE:
-            add_spare(journal, job->number);
+            add_spare(journal, job);
             break;
         case HK_TASK_CHECKPOINT:
             checkpointed(journal, job);

@@ -18,6 +18,9 @@ static void free_journal(hk_journal_t *journal)
     if (journal->reader_of != 0) {
         (void)files->close(files->context, journal->reader);
     }
+    for (size_t i = 0; i < journal->spare_count; i++) {
+        (void)files->close(files->context, journal->spares[i].fd);
+    }
     for (int lane = 0; lane < HK_LANES; lane++) {
         if (journal->jobs[lane].is_out) {
             hk_alloc_free(journal->alloc, journal->jobs[lane].bytes);
@@ -30,6 +33,7 @@ static void free_journal(hk_journal_t *journal)
         (void)files->close(files->context, journal->dir);
     }
     hk_arena_free(journal->arena);
+    hk_alloc_free(journal->alloc, journal->path);
     hk_alloc_free(journal->alloc, journal->gone);
     hk_alloc_free(journal->alloc, journal->segments);
     hk_alloc_free(journal->alloc, journal);
@@ -56,10 +60,15 @@ static hk_status_t new_journal(const hk_alloc_t *alloc, const hk_journal_options
     hk_list_init(&made->images);
     uint32_t piece = made->segment_bytes < HK_JOURNAL_PIECE_BYTES ? made->segment_bytes : HK_JOURNAL_PIECE_BYTES;
     made->arena = hk_arena_new(alloc, piece, HK_JOURNAL_IDLE_PIECES);
-    if (made->arena == NULL) {
+    size_t length = strlen(options->path) + 1;
+    made->path = hk_alloc_new(alloc, length);
+    if (made->arena == NULL || made->path == NULL) {
+        hk_arena_free(made->arena);
+        hk_alloc_free(alloc, made->path);
         hk_alloc_free(alloc, made);
         return HK_NO_MEMORY;
     }
+    memcpy(made->path, options->path, length);
     *journal = made;
     return HK_OK;
 }
@@ -113,7 +122,7 @@ static hk_status_t replay_all(hk_survey_t *survey, const hk_journal_options_t *o
             status = hk_journal_say(survey->scan.trouble, "pread", name, EIO);
         }
     }
-    return status;
+    return status == HK_OK ? hk_scan_tell(&survey->scan, 0) : status;
 }
 
 static hk_status_t unlink_file(hk_journal_t *journal, const char *name)
@@ -219,6 +228,9 @@ static hk_status_t take_over(hk_journal_t *journal, const hk_survey_t *survey)
     memcpy(journal->identity, survey->identity, sizeof(journal->identity));
     journal->checkpoint_first = survey->checkpoint.first;
     journal->newest = survey->newest;
+    journal->repair = survey->repair;
+    journal->stats.torn_places = survey->repair.holes;
+    journal->stats.torn_missing = survey->repair.missing;
     journal->next = survey->next;
     journal->written = journal->synced = journal->wanted = survey->next - 1;
     return status;
@@ -258,7 +270,7 @@ static hk_status_t clear_behind(hk_journal_t *journal, const hk_segment_t *segme
 static hk_status_t go_on(hk_journal_t *journal, const hk_found_t *newest)
 {
     if (newest == NULL) {
-        return hk_journal_fail(journal, "making a segment", "", ENOSPC);
+        return hk_journal_fail(journal, "making a segment", "", journal->no_room);
     }
     const hk_files_t *files = journal->files;
     hk_segment_t *segment = hk_journal_last_segment(journal);
@@ -293,7 +305,7 @@ static hk_status_t begin_first(hk_journal_t *journal, const hk_survey_t *survey)
     if (status == HK_OK) {
         status = hk_journal_remember(journal);
         if (goes_on && (status == HK_INVALID || status == HK_TOO_LARGE)) {
-            status = hk_journal_fail(journal, "making a segment", "", ENOSPC);
+            status = hk_journal_fail(journal, "making a segment", "", journal->no_room);
         }
     }
     if (status != HK_OK) {
@@ -346,6 +358,7 @@ hk_status_t hk_journal_open(const hk_alloc_t *alloc, const hk_journal_options_t 
         return status;
     }
     hk_scan_init(&survey.scan, alloc, made->files, made->crc32c, &made->trouble);
+    survey.scan.reading = options->reading;
     status = open_journal(made, options, &survey);
     hk_survey_release(&survey);
     if (status == HK_OK) {
@@ -409,9 +422,19 @@ uint64_t hk_journal_synced(const hk_journal_t *journal)
     return journal->synced;
 }
 
+int hk_journal_shortage(const hk_journal_t *journal)
+{
+    return journal->no_room;
+}
+
 bool hk_journal_full(const hk_journal_t *journal)
 {
-    return journal->no_room && journal->spare_count == 0;
+    return journal->no_room != 0 && journal->spare_count == 0;
+}
+
+const hk_journal_repair_t *hk_journal_repair(const hk_journal_t *journal)
+{
+    return &journal->repair;
 }
 
 const hk_journal_trouble_t *hk_journal_trouble(const hk_journal_t *journal)

@@ -29,6 +29,7 @@ enum {
     HK_JOURNAL_END = 2,
     HK_JOURNAL_CLOSE = 3,
     HK_JOURNAL_DROPPED = 4,
+    HK_JOURNAL_SKIP = 5,
     HK_JOURNAL_OF_LOG = 16, /* from here on types are the log's */
 
     HK_JOURNAL_MARK_BYTES = 40,      /* MARK, END and CLOSE, whole */
@@ -140,6 +141,12 @@ void hk_journal_spare_name(uint64_t number, char name[HK_JOURNAL_NAME_BYTES]);
 bool hk_journal_is_segment(const char *name, uint64_t *number);
 bool hk_journal_is_spare(const char *name, uint64_t *number);
 
+/* Room on the disk, or descriptors, are short: that passes, and where nothing was written nothing was lost by it. */
+static inline bool hk_journal_is_shortage(int error)
+{
+    return error == ENOSPC || error == EDQUOT || error == EMFILE || error == ENFILE;
+}
+
 /* "EIO"; "error 1234" has no name: "". */
 const char *hk_journal_error_name(int error);
 
@@ -161,7 +168,8 @@ struct hk_job {
     hk_lane_t lane;
     hk_task_t task;
     bool is_out;
-    int dir, fd;
+    int dir, fd;      /* fd: of a spare that was made, it is the journal's afterwards */
+    const char *path; /* of the folder */
     char name[HK_JOURNAL_NAME_BYTES], to[HK_JOURNAL_NAME_BYTES]; /* to: empty when it is to be unlinked */
     char header[HK_JOURNAL_HEADER_BYTES];
     char *bytes; /* of a checkpoint */
@@ -172,6 +180,7 @@ struct hk_job {
     bool whole; /* of a sync: the segment has ended, and all of it is written */
 
     const char *call; /* which call failed; NULL: none */
+    const char *lost; /* what became of the segment or the folder; NULL: it is where it was */
     int error;
     int64_t took;
 };
@@ -187,6 +196,8 @@ struct hk_journal {
     hk_status_t (*begin)(void *context, hk_journal_t *journal);
     void *context;
     int dir, lock;
+    char *path;      /* of the folder */
+    uint64_t looked; /* when it was last looked whether the segment still has a name: ms since 1970 */
     char identity[HK_JOURNAL_IDENTITY_BYTES];
     uint64_t wall;
 
@@ -200,7 +211,10 @@ struct hk_journal {
     size_t segment_count, segment_capacity;
     size_t doomed_count, dropped_count; /* doomed: DROPPED is not laid yet; dropped: it is, and the file is there */
     hk_segment_t *writing;              /* that with the newest bytes that are written */
-    uint64_t spares[HK_JOURNAL_SPARES];
+    struct hk_spare {
+        uint64_t number;
+        int fd;
+    } spares[HK_JOURNAL_SPARES];
     size_t spare_count;
     uint64_t spare_number; /* of the newest one */
     /* Dropped segments that are gone; remembered until no checkpoint needs one before them. Room for all segments that
@@ -221,12 +235,14 @@ struct hk_journal {
     bool begin_due, beginning; /* `begin` has still to be called for the current segment; is running */
     uint64_t begin_bytes;      /* what it appended the last time */
     bool failed, closing;
-    bool no_room, retrying;                 /* for another spare; it is tried again all the same */
+    int no_room;   /* errno with which the last spare was not made; 0: it was, or none was tried */
+    bool retrying; /* one is tried again all the same */
     bool checkpoint_due, checkpoint_missed; /* missed: there was no room */
     hk_job_t jobs[HK_LANES];
     uint64_t reader_of; /* the segment that `reader` is open for; 0: none */
     int reader;
     hk_journal_trouble_t trouble;
+    hk_journal_repair_t repair;
     hk_journal_stats_t stats;
 };
 
@@ -234,6 +250,13 @@ static inline hk_segment_t *hk_journal_last_segment(const hk_journal_t *journal)
 {
     return journal->segments[journal->segment_count - 1];
 }
+
+/* What became of a file or folder that somebody else has touched. */
+#define HK_JOURNAL_SEGMENT_LOST "was deleted while it was in use"
+#define HK_JOURNAL_FOLDER_LOST "was moved, replaced or deleted while it was in use"
+
+/* The journal has failed, as its segment, or the folder (""), is not where it was. HK_SYSTEM. */
+hk_status_t hk_journal_lose(hk_journal_t *journal, const char *lost, const char *name);
 
 /* The journal has failed: says so, HK_SYSTEM. error: errno, of hk_files or of a job. */
 hk_status_t hk_journal_fail(hk_journal_t *journal, const char *call, const char *name, int error);
@@ -293,6 +316,8 @@ typedef struct hk_scan {
     char *bytes;
     size_t capacity, filled;
     uint64_t from, size; /* offset of the window; bytes of the file */
+    hk_journal_reading_t reading;
+    uint64_t records; /* replayed since it was last told */
     int fd;
     char name[HK_JOURNAL_NAME_BYTES];
 } hk_scan_t;
@@ -324,6 +349,7 @@ typedef struct hk_survey {
     uint64_t *spares;
     size_t spare_count, spare_capacity;
     bool no_memory, has_temporary_checkpoint;
+    hk_journal_repair_t repair;
     uint64_t synced;
     uint64_t next, newest; /* the position that is due; the highest number there is or was */
 } hk_survey_t;
@@ -336,8 +362,11 @@ void hk_scan_release(hk_scan_t *scan);
 hk_status_t hk_scan_open(hk_scan_t *scan, int dir, const char *name);
 void hk_scan_close(hk_scan_t *scan);
 
+/* Says how far the reading is. What it returns. */
+hk_status_t hk_scan_tell(hk_scan_t *scan, uint64_t bytes);
+
 /* `size` bytes at an offset; borrowed until the next call. HK_OK; HK_NOT_FOUND: the file ends before; HK_SYSTEM;
- * HK_NO_MEMORY. */
+ * HK_NO_MEMORY; what hk_scan_tell returned. This holds for all that read. */
 hk_status_t hk_scan_view(hk_scan_t *scan, uint64_t offset, uint64_t size, const char **bytes);
 
 /* The record at an offset, verified; but its position is not looked at. HK_OK; HK_NOT_FOUND: none verifies there;
@@ -352,6 +381,10 @@ hk_status_t hk_scan_segment(hk_scan_t *scan, hk_found_t *found, hk_survey_t *sur
 
 /* What records behind the end say to be synced. */
 hk_status_t hk_scan_behind(hk_scan_t *scan, hk_found_t *found);
+
+/* Goes on behind what does not verify, as long as there are records, and writes a SKIP over it, synced. Adds to
+ * `repair`. */
+hk_status_t hk_scan_bridge(hk_scan_t *scan, hk_found_t *found, hk_survey_t *survey, hk_journal_repair_t *repair);
 
 /* Reads a folder. HK_OK: it is whole, or its tail is torn; HK_INVALID, HK_SYSTEM, HK_NO_MEMORY. */
 hk_status_t hk_survey_take(hk_survey_t *survey);

@@ -107,7 +107,6 @@ static void make_spare(hk_job_t *job)
         discard(job);
         return;
     }
-    close_file(job);
 }
 
 static bool rename_failed(hk_job_t *job)
@@ -122,24 +121,39 @@ static bool folder_failed(hk_job_t *job)
 
 static void begin_segment(hk_job_t *job)
 {
-    job->fd = job->files->open(job->files->context, job->dir, job->name);
-    if (job->fd < 0) {
-        failed(job, "open");
-        return;
+    (void)(write_failed(job, job->header, sizeof(job->header)) ||
+           sync_failed(job, job->fd, job->files->sync, "fsync") || rename_failed(job) || folder_failed(job));
+}
+
+/* A spare is open; without a descriptor for it the segment becomes none. */
+static bool open_for_reuse_failed(hk_job_t *job)
+{
+    const hk_files_t *files = job->files;
+    if (job->to[0] == 0) {
+        return false;
     }
-    if (write_failed(job, job->header, sizeof(job->header)) || sync_failed(job, job->fd, job->files->sync, "fsync") ||
-        rename_failed(job) || folder_failed(job)) {
-        close_file(job);
+    job->fd = files->open(files->context, job->dir, job->name);
+    if (job->fd < 0 && hk_journal_is_shortage(files->error(files->context))) {
+        job->to[0] = 0;
+        job->number = 0;
+        return false;
     }
+    return job->fd < 0 && failed(job, "open");
 }
 
 static void remove_segment(hk_job_t *job)
 {
-    if (job->to[0] == 0 ? job->files->unlink(job->files->context, job->dir, job->name) != 0 && failed(job, "unlink")
-                        : rename_failed(job)) {
+    if (open_for_reuse_failed(job)) {
         return;
     }
-    (void)folder_failed(job);
+    if (job->to[0] == 0 ? job->files->unlink(job->files->context, job->dir, job->name) != 0 && failed(job, "unlink")
+                        : rename_failed(job)) {
+        close_file(job);
+        return;
+    }
+    if (folder_failed(job)) {
+        close_file(job);
+    }
 }
 
 static void make_checkpoint(hk_job_t *job)
@@ -155,12 +169,27 @@ static void make_checkpoint(hk_job_t *job)
     (void)(rename_failed(job) || folder_failed(job));
 }
 
+/* Somebody may have deleted what it is in, and the folder may stand elsewhere: the next start would not find it. */
+static void sync_segment(hk_job_t *job)
+{
+    const hk_files_t *files = job->files;
+    if (sync_failed(job, job->fd, files->sync_data, "fdatasync")) {
+        return;
+    }
+    if (files->is_at(files->context, job->dir, job->path) == 0) {
+        job->lost = HK_JOURNAL_FOLDER_LOST;
+        job->name[0] = 0;
+    } else if (files->linked(files->context, job->fd) == 0) {
+        job->lost = HK_JOURNAL_SEGMENT_LOST;
+    }
+}
+
 void hk_job_run(hk_job_t *job)
 {
     int64_t begun = job->files->monotonic(job->files->context);
     switch (job->task) {
     case HK_TASK_SYNC:
-        (void)sync_failed(job, job->fd, job->files->sync_data, "fdatasync");
+        sync_segment(job);
         break;
     case HK_TASK_BEGIN:
         begin_segment(job);

@@ -173,13 +173,17 @@ static hk_status_t read_header(hk_survey_t *survey, hk_found_t *found)
     return HK_OK;
 }
 
-static hk_status_t read_found(hk_survey_t *survey, hk_found_t *found, bool behind)
+typedef enum hk_reading { WHOLE, BEHIND, BRIDGE } hk_reading_t;
+
+static hk_status_t read_found(hk_survey_t *survey, hk_found_t *found, hk_reading_t reading)
 {
     char name[HK_JOURNAL_NAME_BYTES];
     hk_journal_segment_name(found->segment.number, name);
     hk_status_t status = hk_scan_open(&survey->scan, survey->dir, name);
-    if (status == HK_OK && behind) {
+    if (status == HK_OK && reading == BEHIND) {
         status = hk_scan_behind(&survey->scan, found);
+    } else if (status == HK_OK && reading == BRIDGE) {
+        status = hk_scan_bridge(&survey->scan, found, survey, &survey->repair);
     } else if (status == HK_OK) {
         found->size = survey->scan.size;
         status = read_header(survey, found);
@@ -206,7 +210,7 @@ static hk_status_t read_folder(hk_survey_t *survey)
     for (size_t i = 0; i < survey->count && status == HK_OK; i++) {
         hk_found_t *found = &survey->found[i];
         found->unneeded = found->segment.number < survey->checkpoint.first;
-        status = found->unneeded ? HK_OK : read_found(survey, found, false);
+        status = found->unneeded ? HK_OK : read_found(survey, found, WHOLE);
     }
     return status;
 }
@@ -227,16 +231,26 @@ static bool is_unbegun(const hk_survey_t *survey, const hk_found_t *newest, cons
             newest->segment.first > before->segment.last + 1);
 }
 
+/* Its end: what is said behind it, and, where nothing says that it was synced, what is whole behind it. */
+static hk_status_t read_end(hk_survey_t *survey, hk_found_t *found)
+{
+    hk_status_t status = read_found(survey, found, BEHIND);
+    if (status == HK_OK && survey->synced <= found->segment.last) {
+        status = read_found(survey, found, BRIDGE);
+    }
+    return status;
+}
+
 static hk_status_t judge_newest(hk_survey_t *survey)
 {
     hk_found_t *newest = &survey->found[survey->count - 1];
     hk_status_t status = HK_OK;
     if (newest->has_header && !newest->foreign && !newest->ended) {
-        status = read_found(survey, newest, true);
+        status = read_end(survey, newest);
     }
     if (status == HK_OK && survey->count > 1 && is_unbegun(survey, newest, newest - 1)) {
         newest->unbegun = true;
-        status = read_found(survey, newest - 1, true);
+        status = read_end(survey, newest - 1);
     }
     return status;
 }
@@ -335,12 +349,17 @@ static hk_status_t judge(hk_survey_t *survey)
     }
     survey->newest = newest->segment.number;
     survey->next = newest->segment.last + 1;
+    survey->repair.segment = newest->segment.number;
+    survey->repair.in_order = newest->closed;
+    survey->repair.open_end =
+        newest->segment.bytes > newest->segment.end ? newest->segment.bytes - newest->segment.end : 0;
     return status == HK_OK ? judge_end(survey, newest) : status;
 }
 
 hk_status_t hk_survey_take(hk_survey_t *survey)
 {
     survey->next = 1;
+    survey->repair.in_order = true;
     hk_status_t status = read_folder(survey);
     if (status == HK_OK && survey->count > 0) {
         status = judge(survey);

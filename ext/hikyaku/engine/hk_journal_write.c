@@ -8,6 +8,9 @@ static hk_piece_t *first_unwritten(const hk_journal_t *journal)
     return HK_OWNER(journal->unwritten.next, hk_piece_t, link);
 }
 
+/* Between two looks whether what is written to still has a name. */
+enum { LOOK_MS = 100 };
+
 /* -- Writing ------------------------------------------------------------------------------------------------------- */
 
 /* Whoever else refers to it reads it until it is evicted. */
@@ -100,6 +103,23 @@ hk_status_t hk_journal_write_ready(hk_journal_t *journal)
     return HK_OK;
 }
 
+/* What is only written is not looked at by a sync. */
+static hk_status_t look(hk_journal_t *journal)
+{
+    const hk_segment_t *segment = journal->writing;
+    const hk_files_t *files = journal->files;
+    if (segment == NULL || segment->fd < 0 || journal->wall - journal->looked < LOOK_MS) {
+        return HK_OK;
+    }
+    journal->looked = journal->wall;
+    if (files->linked(files->context, segment->fd) != 0) {
+        return HK_OK;
+    }
+    char name[HK_JOURNAL_NAME_BYTES];
+    hk_journal_segment_name(segment->number, name);
+    return hk_journal_lose(journal, HK_JOURNAL_SEGMENT_LOST, name);
+}
+
 hk_status_t hk_journal_write(hk_journal_t *journal, uint64_t wall)
 {
     if (journal->failed) {
@@ -107,7 +127,10 @@ hk_status_t hk_journal_write(hk_journal_t *journal, uint64_t wall)
     }
     journal->wall = wall;
     hk_status_t status = hk_journal_drop_doomed(journal);
-    return status == HK_OK ? hk_journal_write_ready(journal) : status;
+    if (status == HK_OK) {
+        status = hk_journal_write_ready(journal);
+    }
+    return status == HK_OK ? look(journal) : status;
 }
 
 void hk_journal_trim(hk_journal_t *journal)
@@ -120,6 +143,11 @@ void hk_journal_trim(hk_journal_t *journal)
         }
         hk_piece_evict(HK_OWNER(link, hk_piece_t, link));
     }
+}
+
+void hk_journal_keep_image(hk_journal_t *journal, size_t image_bytes)
+{
+    journal->image_bytes = image_bytes;
 }
 
 /* -- Reading back -------------------------------------------------------------------------------------------------- */
@@ -145,7 +173,8 @@ static hk_status_t say_unread(hk_journal_t *journal, const char *call, const cha
     return HK_SYSTEM;
 }
 
-/* The descriptor to read a segment with: its own, or one that is kept for the segment that was read last. */
+/* The descriptor to read a segment with: its own, or one that is kept for the segment that was read last. HK_AGAIN:
+ * there is none now. */
 static hk_status_t open_reader(hk_journal_t *journal, const hk_segment_t *segment, const char *name, int *fd)
 {
     const hk_files_t *files = journal->files;
@@ -160,7 +189,8 @@ static hk_status_t open_reader(hk_journal_t *journal, const hk_segment_t *segmen
         }
         journal->reader = files->open(files->context, journal->dir, name);
         if (journal->reader < 0) {
-            return say_unread(journal, "open", name, files->error(files->context));
+            int error = files->error(files->context);
+            return error == EMFILE || error == ENFILE ? HK_AGAIN : say_unread(journal, "open", name, error);
         }
         journal->reader_of = segment->number;
     }
@@ -173,8 +203,9 @@ static hk_status_t read_file(hk_journal_t *journal, const hk_segment_t *segment,
     char name[HK_JOURNAL_NAME_BYTES];
     hk_journal_segment_name(segment->number, name);
     int fd;
-    if (open_reader(journal, segment, name, &fd) != HK_OK) {
-        return HK_SYSTEM;
+    hk_status_t status = open_reader(journal, segment, name, &fd);
+    if (status != HK_OK) {
+        return status;
     }
     const hk_files_t *files = journal->files;
     while (size > 0) {

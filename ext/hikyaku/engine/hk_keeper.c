@@ -36,7 +36,12 @@ struct hk_keeper {
     hk_keeper_options_t options;
     uint8_t key[HK_LOG_KEY_BYTES];
     bool has_key;
+    bool begun; /* its first segment */
     hk_position_t next;
+    hk_keeper_loss_t loss;
+    int watermark; /* -1: none */
+    uint64_t watermark_at;
+    bool watermark_is_timed;
     int64_t ahead; /* ms: what `wall` is ahead of `now` */
     hk_buf_t body; /* within one call */
     end_t *ends;   /* of the segments that are needed, the oldest first */
@@ -197,49 +202,108 @@ static hk_status_t read_update(const hk_journal_record_t *record, hk_kept_t *kep
     return HK_OK;
 }
 
+/* Updates up to this position are missing. */
+static hk_status_t miss(hk_keeper_t *keeper, hk_position_t upto, const uint8_t *before)
+{
+    const hk_keeper_options_t *options = &keeper->options;
+    hk_position_t from = keeper->next;
+    keeper->next = upto + 1;
+    return options->lose != NULL ? options->lose(options->context, from, upto, before, keeper->key) : HK_OK;
+}
+
+static hk_status_t make_key(hk_keeper_t *keeper)
+{
+    if (keeper->files->random(keeper->files->context, keeper->key, sizeof(keeper->key)) != 0) {
+        return HK_SYSTEM;
+    }
+    keeper->has_key = true;
+    return HK_OK;
+}
+
 static hk_status_t replay_update(hk_keeper_t *keeper, const hk_journal_record_t *record)
 {
     hk_kept_t kept;
     int64_t wall;
     hk_status_t status = read_update(record, &kept, &wall);
+    if (status == HK_OK && !keeper->has_key) {
+        status = make_key(keeper);
+    }
     if (status == HK_OK) {
         status = reserve_end(keeper);
     }
+    if (status == HK_OK && kept.position > keeper->next) {
+        status = miss(keeper, kept.position - 1, keeper->key);
+    }
     if (status == HK_OK) {
         note(keeper, record->segment, kept.position, wall);
+        keeper->loss.has_newest = true;
+        keeper->loss.newest = wall;
         status = keeper->options.restore(keeper->options.context, keeper, &kept);
     }
     return status;
+}
+
+/* With another key the position before the next is nobody's but the gap's. */
+static hk_status_t replay_key(hk_keeper_t *keeper, const hk_journal_record_t *record)
+{
+    const char *at = record->body.at + HK_LOG_KEY_BYTES;
+    hk_position_t next = get(&at, 8);
+    uint8_t before[HK_LOG_KEY_BYTES];
+    memcpy(before, keeper->has_key ? keeper->key : (const uint8_t *)record->body.at, sizeof(before));
+    keeper->next = keeper->has_key ? keeper->next : next;
+    keeper->has_key = true;
+    memcpy(keeper->key, record->body.at, sizeof(keeper->key));
+    return next > keeper->next ? miss(keeper, next - 1, before) : HK_OK;
 }
 
 static hk_status_t replay(void *context, const hk_journal_record_t *record)
 {
     hk_keeper_t *keeper = context;
     if (record->type == KEY && record->body.length >= KEY_BYTES) {
-        const char *at = record->body.at + HK_LOG_KEY_BYTES;
-        memcpy(keeper->key, record->body.at, HK_LOG_KEY_BYTES);
-        keeper->has_key = true;
-        keeper->next = get(&at, 8);
+        return replay_key(keeper, record);
     }
     return record->type == UPDATE ? replay_update(keeper, record) : HK_OK;
 }
 
-/* First in every segment. */
+/* Where the end may be missing, what comes has other ids than what is missing. */
+static hk_status_t begin_again(hk_keeper_t *keeper, const hk_journal_t *journal)
+{
+    const hk_keeper_options_t *options = &keeper->options;
+    const hk_journal_repair_t *repair = hk_journal_repair(journal);
+    if (!keeper->has_key) {
+        return make_key(keeper);
+    }
+    if (options->has_given ? options->given < keeper->next : repair->in_order && !options->is_copy) {
+        return HK_OK;
+    }
+    keeper->loss.happened = true;
+    keeper->loss.is_known = options->has_given;
+    keeper->loss.known = options->has_given ? options->given - keeper->next + 1 : 0;
+    keeper->loss.room = repair->open_end;
+    uint8_t before[HK_LOG_KEY_BYTES];
+    memcpy(before, keeper->key, sizeof(before));
+    hk_status_t status = make_key(keeper);
+    return status == HK_OK ? miss(keeper, keeper->next, before) : status;
+}
+
+/* First in every segment, and twice: a damaged byte must not give updates the ids of another key. */
 static hk_status_t begin(void *context, hk_journal_t *journal)
 {
     hk_keeper_t *keeper = context;
-    if (!keeper->has_key) {
-        if (keeper->files->random(keeper->files->context, keeper->key, sizeof(keeper->key)) != 0) {
-            return HK_SYSTEM;
+    if (!keeper->begun) {
+        hk_status_t status = begin_again(keeper, journal);
+        if (status != HK_OK) {
+            return status;
         }
-        keeper->has_key = true;
+        keeper->begun = true;
     }
     char body[KEY_BYTES];
     memcpy(body, keeper->key, sizeof(keeper->key));
     put(body + sizeof(keeper->key), keeper->next, 8);
     hk_bytes_t part = hk_bytes(body, sizeof(body));
     hk_journal_record_t record;
-    return hk_journal_append(journal, KEY, 0, &part, 1, true, &record);
+    hk_status_t status = hk_journal_append(journal, KEY, 0, &part, 1, true, &record);
+    return status == HK_OK ? hk_journal_append(journal, KEY, 0, &part, 1, true, &record) : status;
 }
 
 hk_status_t hk_keeper_open(const hk_alloc_t *alloc, const hk_keeper_options_t *options, hk_keeper_t **keeper,
@@ -254,6 +318,7 @@ hk_status_t hk_keeper_open(const hk_alloc_t *alloc, const hk_keeper_options_t *o
     made->options = *options;
     made->segment_bytes = options->segment_bytes > 0 ? options->segment_bytes : HK_JOURNAL_SEGMENT_USUAL;
     made->next = 1;
+    made->watermark = -1;
     made->ahead = (int64_t)options->wall - options->now / 1000000;
     hk_buf_init(&made->body, alloc);
     hk_journal_options_t wanted = {.path = options->path,
@@ -262,7 +327,8 @@ hk_status_t hk_keeper_open(const hk_alloc_t *alloc, const hk_keeper_options_t *o
                                    .wall = options->wall,
                                    .begin = begin,
                                    .replay = replay,
-                                   .context = made};
+                                   .context = made,
+                                   .reading = options->reading};
     hk_status_t status = hk_journal_open(alloc, &wanted, &made->journal, trouble);
     if (status != HK_OK) {
         hk_alloc_free(alloc, made->ends);
@@ -360,6 +426,19 @@ static hk_status_t refuse(const hk_keeper_t *keeper, hk_status_t status)
     return status == HK_INVALID ? HK_TOO_LARGE : status;
 }
 
+/* Where it cannot be written the next process may take the journal for whole that a loss of power cut: not without
+ * having been started in the same run of the kernel. */
+static void mark(const hk_keeper_t *keeper, hk_position_t position)
+{
+    if (keeper->watermark >= 0) {
+        const hk_files_t *files = keeper->files;
+        char bytes[16];
+        put(put(bytes, position, 8), keeper->watermark_is_timed ? (uint64_t)files->wall(files->context) : 0, 8);
+        struct iovec part = {.iov_base = bytes, .iov_len = sizeof(bytes)};
+        (void)files->write_at(files->context, keeper->watermark, &part, 1, keeper->watermark_at);
+    }
+}
+
 hk_status_t hk_keeper_append(hk_keeper_t *keeper, hk_position_t position, const hk_log_update_t *update, int64_t now)
 {
     if (update->id.length > UINT16_MAX || update->type.length > UINT16_MAX || update->data.length > UINT32_MAX) {
@@ -385,6 +464,7 @@ hk_status_t hk_keeper_append(hk_keeper_t *keeper, hk_position_t position, const 
         hk_journal_want_sync(keeper->journal, record.position);
     }
     status = hk_journal_write(keeper->journal, (uint64_t)wall);
+    mark(keeper, position);
     if (has_work(keeper)) {
         tell(keeper);
     }
@@ -442,6 +522,23 @@ const uint8_t *hk_keeper_key(const hk_keeper_t *keeper)
 hk_position_t hk_keeper_next(const hk_keeper_t *keeper)
 {
     return keeper->next;
+}
+
+const hk_keeper_loss_t *hk_keeper_loss(const hk_keeper_t *keeper)
+{
+    return &keeper->loss;
+}
+
+const hk_journal_repair_t *hk_keeper_repair(const hk_keeper_t *keeper)
+{
+    return hk_journal_repair(keeper->journal);
+}
+
+void hk_keeper_watch(hk_keeper_t *keeper, int fd, uint64_t offset, bool is_timed)
+{
+    keeper->watermark = fd;
+    keeper->watermark_at = offset;
+    keeper->watermark_is_timed = is_timed;
 }
 
 const hk_journal_trouble_t *hk_keeper_trouble(const hk_keeper_t *keeper)

@@ -41,11 +41,29 @@ typedef struct hk_keeper_options {
     int64_t age;   /* ms after which an update is not kept any more; 0: never */
     int64_t now;   /* ns on the clock of hk_keeper_append */
     uint64_t wall; /* now: ms since 1970 */
+    /* The newest position that was given to anybody (see hk_keeper_watch), if that is known. */
+    hk_position_t given;
+    bool has_given;
+    bool is_copy; /* the journal that it was copied from may have gone on, whether that was closed or not */
     /* Called for each update that is kept, in order; borrowed. hk_keeper_key is there from the first on. Anything but
      * HK_OK ends the opening with it. */
     hk_status_t (*restore)(void *context, const hk_keeper_t *keeper, const hk_kept_t *kept);
+    /* Called for positions of updates that are missing, in order with the others: from the first to the last of them,
+     * with the key that held before, and the one that holds from the last of them on. May be NULL. */
+    hk_status_t (*lose)(void *context, hk_position_t from, hk_position_t upto, const uint8_t *before,
+                        const uint8_t *key);
     void *context;
+    hk_journal_reading_t reading;
 } hk_keeper_options_t;
+
+/* What may be missing at the end of what was found. */
+typedef struct hk_keeper_loss {
+    bool happened;
+    bool has_newest, is_known;
+    int64_t newest; /* ms since 1970: when the newest update was published that is there */
+    uint64_t known; /* updates that are missing, if that is known */
+    uint64_t room;  /* bytes in which they stood */
+} hk_keeper_loss_t;
 
 /* Opens the journal, or makes one. As hk_journal_open. */
 hk_status_t hk_keeper_open(const hk_alloc_t *alloc, const hk_keeper_options_t *options, hk_keeper_t **keeper,
@@ -56,6 +74,14 @@ hk_status_t hk_keeper_close(hk_keeper_t *keeper);
 
 /* Frees the memory and touches no file: as a crash would leave it. NULL is allowed. */
 void hk_keeper_drop_dead(hk_keeper_t *keeper);
+
+const hk_keeper_loss_t *hk_keeper_loss(const hk_keeper_t *keeper);
+const hk_journal_repair_t *hk_keeper_repair(const hk_keeper_t *keeper);
+
+/* The newest position is written to this file, at this offset, from now on, after each append, and behind it the time
+ * of files, or 0 where it is not timed. It is not synced: it tells the next process what this one has given, as long as
+ * the kernel runs. A failure is not said. -1: to none. */
+void hk_keeper_watch(hk_keeper_t *keeper, int fd, uint64_t offset, bool is_timed);
 
 /* The key of the ids that the hub makes, and the position of its next event. */
 const uint8_t *hk_keeper_key(const hk_keeper_t *keeper);

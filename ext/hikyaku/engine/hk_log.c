@@ -3,7 +3,14 @@
 #include "hk_cipher.h"
 #include "hk_sse.h"
 
-enum { SMALLEST_RING = 64 };
+/* VOID  bytes that a position without a record costs. */
+enum { SMALLEST_RING = 64, VOID = 8 };
+
+/* Positions from the first on are sealed with this key, until the next generation. */
+typedef struct generation {
+    hk_position_t first;
+    hk_cipher_t cipher;
+} generation_t;
 
 /* Part of the record whose id it is. In the index stands the earliest record that bears an id; it knows the newest one.
  * Records are evicted oldest first, so the one that goes is the one in the index, and the next takes its place. */
@@ -17,10 +24,14 @@ typedef struct hk_chosen_id {
 struct hk_log {
     const hk_alloc_t *alloc;
     size_t capacity, bytes;
+    size_t topic_bytes; /* of the topics of all records, each once */
     hk_position_t first, head;
     hk_record_t **records; /* the record at a position stands at `position & mask` */
     hk_position_t mask;
     hk_cipher_t cipher;
+    hk_position_t generation; /* the first position that is sealed with it */
+    generation_t *earlier;    /* the oldest first */
+    size_t earlier_count;
     hk_map_t ids;
     hk_log_keep_t keep; /* NULL: nothing is written down */
     void *keeper;
@@ -46,15 +57,18 @@ hk_status_t hk_log_new(const hk_alloc_t *alloc, const hk_log_options_t *options,
     return HK_OK;
 }
 
+static void evict_first(hk_log_t *log);
+
 void hk_log_free(hk_log_t *log)
 {
     if (log == NULL) {
         return;
     }
-    for (hk_position_t position = log->first; position <= log->head; position++) {
-        hk_record_release(log->records[position & log->mask]);
+    while (log->first <= log->head) {
+        evict_first(log);
     }
     hk_map_release(&log->ids);
+    hk_alloc_free(log->alloc, log->earlier);
     hk_alloc_free(log->alloc, log->records);
     hk_alloc_free(log->alloc, log);
 }
@@ -84,13 +98,13 @@ static hk_record_t *new_record(const hk_alloc_t *alloc, const hk_log_update_t *u
         .frame = hk_bytes(frame, frame_size),
         .id = hk_bytes(frame + hk_sse_id_offset(event), event->id.length),
         .topics = topics,
-        .bytes = frame_size + event->id.length + HK_RECORD_OVERHEAD,
+        .bytes = frame_size + event->id.length + HK_RECORD_OVERHEAD + (own_id ? HK_CHOSEN_OVERHEAD : 0),
         .chosen = own_id ? chosen : NULL,
         .alloc = alloc,
     };
     for (size_t i = 0; i < update->topic_count; i++) {
         topics[i] = hk_topic_retain(update->topics[i]);
-        record->bytes += hk_topic_value(topics[i]).length;
+        record->bytes += hk_topic_value(topics[i]).length + HK_PLACE_OVERHEAD;
     }
     return record;
 }
@@ -149,17 +163,21 @@ void hk_log_keep(hk_log_t *log, hk_log_keep_t keep, void *context)
 
 /* -- The ring ------------------------------------------------------------------------------------------------------ */
 
-static hk_status_t make_room(hk_log_t *log)
+/* more: positions that are about to be taken. */
+static hk_status_t make_room(hk_log_t *log, size_t more)
 {
     size_t size = (size_t)log->mask + 1;
-    if (hk_log_count(log) < size) {
+    while (hk_log_count(log) + more > size) {
+        size *= 2;
+    }
+    if (size == log->mask + 1) {
         return HK_OK;
     }
-    hk_record_t **records = hk_alloc_zeroed(log->alloc, size, 2 * sizeof(*records));
+    hk_record_t **records = hk_alloc_zeroed(log->alloc, size, sizeof(*records));
     if (records == NULL) {
         return HK_NO_MEMORY;
     }
-    hk_position_t mask = 2 * size - 1;
+    hk_position_t mask = size - 1;
     for (hk_position_t position = log->first; position <= log->head; position++) {
         records[position & mask] = log->records[position & log->mask];
     }
@@ -169,15 +187,49 @@ static hk_status_t make_room(hk_log_t *log)
     return HK_OK;
 }
 
+static size_t cost_of(const hk_topic_t *topic)
+{
+    return HK_TOPIC_OVERHEAD + topic->beside;
+}
+
+static void hold_topics(hk_log_t *log, const hk_record_t *record)
+{
+    for (size_t i = 0; i < record->topic_count; i++) {
+        log->topic_bytes += record->topics[i]->records++ == 0 ? cost_of(record->topics[i]) : 0;
+    }
+}
+
+static void drop_topics(hk_log_t *log, const hk_record_t *record)
+{
+    for (size_t i = 0; i < record->topic_count; i++) {
+        log->topic_bytes -= --record->topics[i]->records == 0 ? cost_of(record->topics[i]) : 0;
+    }
+}
+
 static void evict_first(hk_log_t *log)
 {
     hk_record_t *record = log->records[log->first & log->mask];
     log->first++;
-    log->bytes -= record->bytes;
-    if (record->own_id) {
+    log->bytes -= record != NULL ? record->bytes : VOID;
+    if (record != NULL && record->own_id) {
         remove_id(log, record->chosen);
     }
-    hk_record_release(record);
+    if (record != NULL) {
+        drop_topics(log, record);
+        hk_record_release(record);
+    }
+}
+
+/* There is room. */
+static void take_in(hk_log_t *log, hk_record_t *record)
+{
+    log->head++;
+    log->records[log->head & log->mask] = record;
+    log->bytes += record->bytes;
+    hold_topics(log, record);
+    while (hk_log_bytes(log) > log->capacity && log->first < log->head) {
+        evict_first(log);
+    }
 }
 
 hk_status_t hk_log_append(hk_log_t *log, const hk_log_update_t *update, hk_record_t **record)
@@ -192,7 +244,7 @@ hk_status_t hk_log_append(hk_log_t *log, const hk_log_update_t *update, hk_recor
         hk_cipher_seal(&log->cipher, log->head + 1, made);
         event.id = hk_bytes(made, sizeof(made));
     }
-    if (make_room(log) != HK_OK) {
+    if (make_room(log, 1) != HK_OK) {
         return HK_NO_MEMORY;
     }
     hk_record_t *appended = new_record(log->alloc, update, &event, own_id);
@@ -213,15 +265,29 @@ hk_status_t hk_log_append(hk_log_t *log, const hk_log_update_t *update, hk_recor
         /* It is written down, so it is there; but nobody finds it by its id until the next start. */
         appended->own_id = false;
     }
-    log->head++;
-    log->records[log->head & log->mask] = appended;
-    log->bytes += appended->bytes;
-    while (log->bytes > log->capacity && log->first < log->head) {
-        evict_first(log);
-    }
+    take_in(log, appended);
     if (record != NULL) {
         *record = appended;
     }
+    return HK_OK;
+}
+
+hk_status_t hk_log_append_gap(hk_log_t *log, hk_position_t position, const hk_sse_event_t *event)
+{
+    hk_log_update_t nothing = {.topic_count = 0};
+    if (make_room(log, (size_t)(position - log->head)) != HK_OK) {
+        return HK_NO_MEMORY;
+    }
+    hk_record_t *gap = new_record(log->alloc, &nothing, event, false);
+    if (gap == NULL) {
+        return HK_NO_MEMORY;
+    }
+    gap->position = position;
+    while (log->head + 1 < position) {
+        log->records[++log->head & log->mask] = NULL;
+        log->bytes += VOID;
+    }
+    take_in(log, gap);
     return HK_OK;
 }
 
@@ -263,24 +329,58 @@ size_t hk_log_count(const hk_log_t *log)
 
 size_t hk_log_bytes(const hk_log_t *log)
 {
-    return log->bytes;
+    return log->bytes + (log->topic_bytes > HK_TOPICS_FREE ? log->topic_bytes - HK_TOPICS_FREE : 0);
 }
 
 /* -- From ids to positions ----------------------------------------------------------------------------------------- */
 
 void hk_log_seal(const hk_log_t *log, hk_position_t position, char id[HK_EVENT_ID_BYTES])
 {
-    hk_cipher_seal(&log->cipher, position, id);
+    const hk_cipher_t *cipher = &log->cipher;
+    hk_position_t first = log->generation;
+    for (size_t i = log->earlier_count; position < first && i > 0; i--) {
+        cipher = &log->earlier[i - 1].cipher;
+        first = log->earlier[i - 1].first;
+    }
+    hk_cipher_seal(cipher, position, id);
 }
 
 void hk_log_rekey(hk_log_t *log, const uint8_t key[HK_LOG_KEY_BYTES])
 {
     hk_cipher_init(&log->cipher, key);
+    log->generation = 0;
+    log->earlier_count = 0;
+}
+
+hk_status_t hk_log_begin_generation(hk_log_t *log, hk_position_t first, const uint8_t key[HK_LOG_KEY_BYTES])
+{
+    generation_t *earlier = hk_alloc_resize(log->alloc, log->earlier, log->earlier_count + 1, sizeof(*earlier));
+    if (earlier == NULL) {
+        return HK_NO_MEMORY;
+    }
+    log->earlier = earlier;
+    log->earlier[log->earlier_count++] = (generation_t){log->generation, log->cipher};
+    log->generation = first;
+    hk_cipher_init(&log->cipher, key);
+    return HK_OK;
 }
 
 hk_status_t hk_log_open(const hk_log_t *log, hk_bytes_t id, hk_position_t *position)
 {
-    return hk_cipher_open(&log->cipher, id, position);
+    hk_position_t first = log->generation;
+    hk_status_t status = hk_cipher_open(&log->cipher, id, position);
+    if (status != HK_OK || log->earlier_count == 0 || (*position >= first && *position <= log->head)) {
+        return status;
+    }
+    for (size_t i = log->earlier_count; i > 0; i--) {
+        const generation_t *generation = &log->earlier[i - 1];
+        (void)hk_cipher_open(&generation->cipher, id, position);
+        if (*position >= generation->first && *position < first) {
+            return HK_OK;
+        }
+        first = generation->first;
+    }
+    return HK_NOT_FOUND;
 }
 
 hk_status_t hk_log_find(const hk_log_t *log, hk_bytes_t id, hk_position_t *position)
@@ -291,7 +391,7 @@ hk_status_t hk_log_find(const hk_log_t *log, hk_bytes_t id, hk_position_t *posit
         return HK_OK;
     }
     hk_position_t opened;
-    if (hk_cipher_open(&log->cipher, id, &opened) != HK_OK || opened + 1 < log->first || opened > log->head) {
+    if (hk_log_open(log, id, &opened) != HK_OK || opened + 1 < log->first || opened > log->head) {
         return HK_NOT_FOUND;
     }
     *position = opened;

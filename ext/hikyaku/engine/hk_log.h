@@ -13,6 +13,7 @@
 #include "hk_alloc.h"
 #include "hk_bytes.h"
 #include "hk_map.h"
+#include "hk_sse.h"
 #include "hk_status.h"
 #include "hk_topic.h"
 
@@ -21,18 +22,33 @@
 typedef uint64_t hk_position_t;
 #define HK_POSITION_NONE UINT64_MAX
 
-enum { HK_LOG_KEY_BYTES = 16, HK_EVENT_ID_BYTES = 12, HK_RECORD_OVERHEAD = 400 };
+enum { HK_LOG_KEY_BYTES = 16, HK_EVENT_ID_BYTES = 12 };
+
+/* What the log holds, in bytes; with what the allocator adds, and tables that are as large as they were.
+ *
+ * RECORD   a record, beside the event, its id and the texts of its topics, which each record counts.
+ * PLACE    a topic in a record.
+ * CHOSEN   an id that its publisher chose, in the index.
+ * TOPIC    a topic that records hold, beside its text and what its URL has besides: once, however many they are. So
+ *          many bytes of topics cost nothing (FREE): what a hub has anyway. */
+enum {
+    HK_RECORD_OVERHEAD = 160,
+    HK_PLACE_OVERHEAD = 4,
+    HK_CHOSEN_OVERHEAD = 200,
+    HK_TOPIC_OVERHEAD = 320,
+    HK_TOPICS_FREE = 256 * 1024
+};
 
 /* One record: immutable, shared by reference. */
 typedef struct hk_record {
     uint32_t references;
     bool is_private;
-    bool own_id; /* the publisher chose the id */
-    uint16_t topic_count;
+    bool own_id;          /* the publisher chose the id */
+    uint16_t topic_count; /* 0: it is for all, whatever they subscribe to; see hk_log_append_gap */
     hk_position_t position;
     hk_bytes_t frame, id; /* the event's bytes, and its id in them */
     hk_topic_t **topics;
-    size_t bytes;                /* what it costs the ring: as Hikyaku::Hub::Record#bytesize */
+    size_t bytes;                /* what it costs the ring: as Hikyaku::Hub::History has it */
     struct hk_chosen_id *chosen; /* the log's own: NULL unless own_id */
     const hk_alloc_t *alloc;
 } hk_record_t;
@@ -78,6 +94,14 @@ void hk_log_keep(hk_log_t *log, hk_log_keep_t keep, void *context);
  * position used. */
 hk_status_t hk_log_append(hk_log_t *log, const hk_log_update_t *update, hk_record_t **record);
 
+/* Seals with another key from a position on, which is above all that were appended: a log that may have lost its newest
+ * records goes on so, and an id that was lost never comes to stand for another record. HK_OK or HK_NO_MEMORY. */
+hk_status_t hk_log_begin_generation(hk_log_t *log, hk_position_t first, const uint8_t key[HK_LOG_KEY_BYTES]);
+
+/* Appends an event for all readers at a position not below the one that the next record would have; there is none at
+ * the positions between. It is not written down. HK_OK or HK_NO_MEMORY: nothing was appended. */
+hk_status_t hk_log_append_gap(hk_log_t *log, hk_position_t position, const hk_sse_event_t *event);
+
 /* Evicts what stands before a position. */
 void hk_log_keep_from(hk_log_t *log, hk_position_t position);
 
@@ -98,7 +122,7 @@ void hk_record_release(hk_record_t *record);
 hk_position_t hk_log_first(const hk_log_t *log);
 hk_position_t hk_log_head(const hk_log_t *log);
 
-/* How many records are retained, and what they cost. */
+/* How many records are retained, and what they cost, with their topics: those that many records share count once. */
 size_t hk_log_count(const hk_log_t *log);
 size_t hk_log_bytes(const hk_log_t *log);
 

@@ -84,6 +84,24 @@ static void free_memory(hk_loop_t *loop)
     hk_alloc_free(loop->alloc, loop);
 }
 
+/* A hub delivers without it, too. */
+static void open_ring(hk_loop_t *loop)
+{
+    if (!loop->options.io_uring || loop->options.hub == NULL) {
+        return;
+    }
+    hk_status_t status = hk_ring_open(loop->alloc, &loop->ring);
+    if (status != HK_OK) {
+        loop->ring = NULL;
+        loop->ring_error = status == HK_NO_MEMORY ? ENOMEM : errno;
+    }
+}
+
+int hk_loop_ring_error(const hk_loop_t *loop)
+{
+    return loop->ring_error;
+}
+
 hk_status_t hk_loop_new(const hk_alloc_t *alloc, const hk_loop_options_t *options, hk_loop_t **loop)
 {
     hk_loop_t *made = hk_alloc_zeroed(alloc, 1, sizeof(*made));
@@ -113,6 +131,7 @@ hk_status_t hk_loop_new(const hk_alloc_t *alloc, const hk_loop_options_t *option
         errno = error;
         return status;
     }
+    open_ring(made);
     *loop = made;
     return HK_OK;
 }
@@ -148,6 +167,7 @@ void hk_loop_free(hk_loop_t *loop)
     hk_connections_bury(loop);
     free_asks(loop, &loop->taken);
     free_hellos(loop, &loop->taken_hellos);
+    hk_ring_close(loop->ring);
     loop->sys->close(loop->sys->context, loop->waker.fd);
     loop->sys->close(loop->sys->context, loop->epoll);
     hk_wait_release(&loop->mutex, &loop->asked, &loop->greeted);
@@ -198,6 +218,7 @@ void hk_loop_abandon(hk_loop_t *loop)
     free_hellos(loop, &loop->hellos);
     free_hellos(loop, &loop->taken_hellos);
     hk_brokerage_abandon(loop);
+    hk_ring_abandon(loop->ring);
     pthread_mutex_unlock(&loop->mutex);
     free_memory(loop);
 }

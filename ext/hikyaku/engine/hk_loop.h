@@ -56,7 +56,9 @@ typedef struct hk_loop_options {
     hk_broker_t *broker;      /* NULL: there is none */
     hk_lock_t *broker_lock;   /* round the broker; another one. NULL without */
     const hk_sys_t *sys;      /* system calls; NULL: the real ones */
-    uint32_t max_connections; /* of all kinds; beyond: 429 with Retry-After and close. 0: any number */
+    bool io_uring;            /* deliver with hk_ring where the kernel allows it, else with send() */
+    uint32_t max_connections; /* but those of a broker; beyond: 429 with Retry-After and close. 0: any number */
+    uint32_t max_sessions;    /* connections of a broker; beyond: LIMIT and close. 0: any number */
     uint32_t max_of_address;  /* of one peer (hk_gate_counts), streams apart; beyond: as above. 0: any number */
     uint32_t max_asks;        /* requests that wait for Ruby; beyond: 503 with Retry-After. 0: 4,096 */
     /* A larger body is not kept: Ruby is asked without it, then the connection ends. */
@@ -75,6 +77,9 @@ typedef struct hk_loop_options {
 
 /* HK_OK, HK_NO_MEMORY or HK_SYSTEM. */
 hk_status_t hk_loop_new(const hk_alloc_t *alloc, const hk_loop_options_t *options, hk_loop_t **loop);
+
+/* Why deliveries do without io_uring, as an errno; 0: they use it, or were not to. Until hk_loop_run. */
+int hk_loop_ring_error(const hk_loop_t *loop);
 
 /* Closes all connections and descriptors and frees the loop, with every request that was not answered; nobody runs it
  * any more, or uses what it gave. Waits for jobs that are out. Hub, gate, broker and locks must still be there. Only in
@@ -186,6 +191,8 @@ typedef struct hk_loop_stats {
     uint64_t refused_asks;        /* 503 for max_asks or max_held_bytes */
     uint64_t malformed;           /* refused by the parser */
     uint64_t timed_out_heads, timed_out_writes, timed_out_idle, timed_out_hellos;
+    uint64_t accept_pauses;                   /* times that no descriptor or no memory was left for a connection */
+    uint64_t ring_error;                      /* the errno with which io_uring ended while it was used; or 0 */
     uint64_t turns, turn_ns, longest_turn_ns; /* without waiting; longest since last read */
 } hk_loop_stats_t;
 

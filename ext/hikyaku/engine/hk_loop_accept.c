@@ -6,7 +6,7 @@
 /* Before it is tried again, when no descriptor or no memory is left for a connection. */
 #define PAUSE (100 * HK_MILLISECOND)
 
-/* Between two requests, after which a connection may be given to somebody else. */
+/* Without a request, or with a part of a head, after which a connection may be given to somebody else. */
 #define ENOUGH_IDLENESS HK_SECOND
 
 /* --- listeners ---------------------------------------------------------------------------------------------------- */
@@ -84,6 +84,7 @@ void hk_listeners_close(hk_loop_t *loop)
 
 static void pause_accepting(hk_loop_t *loop, hk_listener_t *listener)
 {
+    loop->stats.accept_pauses++;
     if (hk_watch_arm(loop, &listener->watch, 0)) {
         loop->accept_at = hk_later(loop->now, PAUSE);
     }
@@ -102,7 +103,8 @@ void hk_listeners_resume(hk_loop_t *loop)
 
 static bool full(const hk_loop_t *loop)
 {
-    return loop->options.max_connections > 0 && loop->connection_count >= loop->options.max_connections;
+    return loop->options.max_connections > 0 &&
+           loop->connection_count - loop->stats.sessions >= loop->options.max_connections;
 }
 
 static uint64_t retry_after(hk_loop_t *loop)
@@ -111,32 +113,48 @@ static uint64_t retry_after(hk_loop_t *loop)
     return 1 + hk_hub_reconnection_delay(loop->options.hub) / 1000;
 }
 
-/* When there is no room, who has had nothing to say for a while makes some. */
-bool hk_loop_make_room(hk_loop_t *loop)
+static bool give_up_oldest(hk_loop_t *loop, hk_phase_t phase, uint64_t *given_up)
 {
-    if (!full(loop)) {
-        return true;
-    }
-    hk_list_t *first = hk_list_first(&loop->phases[HK_PHASE_IDLE]);
-    hk_connection_t *oldest = first != NULL ? HK_OWNER(first, hk_connection_t, link) : NULL;
-    if (oldest == NULL || hk_later(oldest->since, ENOUGH_IDLENESS) > loop->now) {
+    hk_connection_t *oldest = hk_loop_idle_for_long(loop, phase);
+    if (oldest == NULL) {
         return false;
     }
-    loop->stats.timed_out_idle++;
+    (*given_up)++;
     hk_connection_close(loop, oldest);
     return true;
 }
 
-/* The client is told before it is closed, and has time to read it; of those that have had the longest, one has to go
- * when there are many. */
-static void turn_away(hk_loop_t *loop, int fd, const char *why)
+/* When there is no room, a connection makes some that has sent no whole head for a while, or does not get on with a
+ * body: first one that has never had a head. To be told why would take the room again. */
+bool hk_loop_make_room(hk_loop_t *loop)
 {
-    char room[HK_REFUSAL_BYTES];
-    hk_refusal_t refusal = {.status = 429, .detail = why, .retry_after = retry_after(loop), .date = hk_loop_date(loop)};
+    return !full(loop) || give_up_oldest(loop, HK_PHASE_HEAD, &loop->stats.timed_out_heads) ||
+           give_up_oldest(loop, HK_PHASE_IDLE, &loop->stats.timed_out_idle) ||
+           give_up_oldest(loop, HK_PHASE_BODY, &loop->stats.timed_out_heads);
+}
+
+hk_connection_t *hk_loop_idle_for_long(const hk_loop_t *loop, hk_phase_t phase)
+{
+    const hk_list_t *phases = &loop->phases[phase];
+    hk_connection_t *oldest = phases->next != phases ? HK_OWNER(phases->next, hk_connection_t, link) : NULL;
+    return oldest != NULL && hk_later(oldest->since, ENOUGH_IDLENESS) <= loop->now ? oldest : NULL;
+}
+
+/* Of those that have had the longest time to read why they were refused, one has to go when there are many. */
+void hk_loop_make_room_for_refusal(hk_loop_t *loop)
+{
     if (loop->refused_count >= HK_REFUSED) {
         hk_list_t *oldest = hk_list_first(&loop->phases[HK_PHASE_REFUSED]);
         hk_connection_close(loop, HK_OWNER(oldest, hk_connection_t, link));
     }
+}
+
+/* The client is told before it is closed, and has time to read it. */
+static void turn_away(hk_loop_t *loop, int fd, const char *why)
+{
+    char room[HK_REFUSAL_BYTES];
+    hk_refusal_t refusal = {.status = 429, .detail = why, .retry_after = retry_after(loop), .date = hk_loop_date(loop)};
+    hk_loop_make_room_for_refusal(loop);
     hk_connection_t *connection = hk_connection_open(loop, fd, HK_PHASE_REFUSED);
     if (connection == NULL) {
         return;

@@ -16,17 +16,43 @@ static void turn_away(hk_loop_t *loop, hk_connection_t *connection)
     hk_frame_put_error(frame, 0, HK_CODE_LIMIT, HK_SCOPE_CONNECTION, COME_BACK_MS, 0, 0, sizeof(sentence) - 1);
     memcpy(frame + HK_FRAME_ERROR_BYTES, sentence, sizeof(sentence) - 1);
     (void)loop->sys->send(loop->sys->context, connection->watch.fd, frame, sizeof(frame));
-    hk_connection_linger(loop, connection);
+    hk_connection_refuse(loop, connection);
+}
+
+/* With all that have left, and are still there. */
+static bool full(const hk_loop_t *loop)
+{
+    const hk_loop_options_t *options = &loop->options;
+    return options->max_sessions > 0 &&
+           loop->connection_count > (uint64_t)options->max_connections + options->max_sessions;
+}
+
+/* Who has not said who it is for a while gives its place to a new one. */
+static bool make_room(hk_loop_t *loop)
+{
+    hk_connection_t *oldest = hk_loop_idle_for_long(loop, HK_PHASE_HELLO);
+    if (oldest == NULL || !hk_session_is_strange(oldest->session)) {
+        return false;
+    }
+    loop->stats.timed_out_hellos++;
+    hk_connection_close(loop, oldest);
+    return true;
+}
+
+static hk_session_t *begin_session(hk_loop_t *loop, hk_connection_t *connection, hk_bytes_t address)
+{
+    hk_broker_t *broker = hk_loop_broker(loop);
+    hk_session_t *session = full(loop) ? NULL : hk_broker_connect(broker, address, connection, loop->now);
+    return session == NULL && make_room(loop) ? hk_broker_connect(broker, address, connection, loop->now) : session;
 }
 
 void hk_client_welcome(hk_loop_t *loop, int fd, hk_bytes_t address)
 {
-    bool room = hk_loop_make_room(loop);
     hk_connection_t *connection = hk_connection_open(loop, fd, HK_PHASE_HELLO);
     if (connection == NULL) {
         return;
     }
-    hk_session_t *session = room ? hk_broker_connect(hk_loop_broker(loop), address, connection, loop->now) : NULL;
+    hk_session_t *session = begin_session(loop, connection, address);
     if (session == NULL) {
         loop->stats.refused_connections++;
         turn_away(loop, connection);
@@ -122,7 +148,7 @@ void hk_client_readable(hk_loop_t *loop, hk_connection_t *connection)
     ssize_t got =
         loop->sys->receive(loop->sys->context, connection->watch.fd, brokerage->room, sizeof(brokerage->room));
     if (got <= 0) {
-        if (got == 0 || !hk_try_later(errno)) {
+        if (got == 0 || hk_loop_broken(loop, errno)) {
             hk_connection_close(loop, connection);
         }
         return;
@@ -179,7 +205,7 @@ size_t hk_client_send(hk_loop_t *loop, hk_session_t *session)
     size_t count = (size_t)hk_session_gather(session, loop->brokerage->parts, HK_PARTS);
     size_t bytes = sum(loop->brokerage->parts, count);
     ssize_t sent = count > 0 ? send_parts(loop, connection, count) : 0;
-    if (sent < 0 && !hk_try_later(errno)) {
+    if (sent < 0 && hk_loop_broken(loop, errno)) {
         hk_connection_close(loop, connection);
         return 0;
     }

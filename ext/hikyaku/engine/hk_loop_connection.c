@@ -117,15 +117,26 @@ void hk_connection_close(hk_loop_t *loop, hk_connection_t *connection)
     hk_loop_hang_up(loop, connection->watch.fd);
 }
 
-/* RFC 9112, section 9.6. */
-void hk_connection_linger(hk_loop_t *loop, hk_connection_t *connection)
+static void wait_for_end(hk_loop_t *loop, hk_connection_t *connection, hk_phase_t phase)
 {
     hk_connection_drop_http(loop, connection);
-    hk_connection_enter(loop, connection, HK_PHASE_LINGER);
+    hk_connection_enter(loop, connection, phase);
     if (loop->sys->shutdown(loop->sys->context, connection->watch.fd, SHUT_WR) < 0 ||
         !hk_watch_arm(loop, &connection->watch, EPOLLIN)) {
         hk_connection_close(loop, connection);
     }
+}
+
+/* RFC 9112, section 9.6. */
+void hk_connection_linger(hk_loop_t *loop, hk_connection_t *connection)
+{
+    wait_for_end(loop, connection, HK_PHASE_LINGER);
+}
+
+void hk_connection_refuse(hk_loop_t *loop, hk_connection_t *connection)
+{
+    hk_loop_make_room_for_refusal(loop);
+    wait_for_end(loop, connection, HK_PHASE_REFUSED);
 }
 
 void hk_connection_give_away(hk_loop_t *loop, hk_connection_t *connection)
@@ -147,16 +158,18 @@ void hk_connections_bury(hk_loop_t *loop)
 
 /* --- reading and writing ------------------------------------------------------------------------------------------ */
 
-bool hk_try_later(int error)
+bool hk_loop_broken(hk_loop_t *loop, int error)
 {
-    return error == EAGAIN || error == EWOULDBLOCK || error == EINTR;
+    /* The kernel can give up a client that takes nothing (TCP_USER_TIMEOUT) before the loop does. */
+    loop->stats.timed_out_writes += error == ETIMEDOUT;
+    return error != EAGAIN && error != EWOULDBLOCK && error != EINTR;
 }
 
 hk_status_t hk_connection_waste(hk_loop_t *loop, hk_connection_t *connection, uint32_t limit)
 {
     ssize_t got = loop->sys->receive(loop->sys->context, connection->watch.fd, loop->room, HK_READ_BYTES);
     if (got < 0) {
-        return hk_try_later(errno) ? HK_OK : HK_CLOSED;
+        return hk_loop_broken(loop, errno) ? HK_CLOSED : HK_OK;
     }
     loop->stats.bytes_in += (uint64_t)got;
     loop->budget -= got;

@@ -249,7 +249,7 @@ void hk_http_readable(hk_loop_t *loop, hk_connection_t *connection)
     hk_http_t *http = connection->http;
     ssize_t got = loop->sys->receive(loop->sys->context, connection->watch.fd, loop->room, HK_READ_BYTES);
     if (got < 0) {
-        if (!hk_try_later(errno)) {
+        if (hk_loop_broken(loop, errno)) {
             hk_connection_close(loop, connection);
         }
         return;

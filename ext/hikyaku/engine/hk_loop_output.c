@@ -13,7 +13,7 @@ static size_t send_some(hk_loop_t *loop, hk_connection_t *connection, hk_bytes_t
         loop->stats.bytes_out += (uint64_t)sent;
         return (size_t)sent;
     }
-    if (!hk_try_later(errno)) {
+    if (hk_loop_broken(loop, errno)) {
         connection->http->then = HK_THEN_DROP;
     }
     return 0;

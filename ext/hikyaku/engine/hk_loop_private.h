@@ -29,6 +29,7 @@
 #include "hk_http1.h"
 #include "hk_list.h"
 #include "hk_loop.h"
+#include "hk_ring.h"
 #include "hk_wait.h"
 
 #include <netinet/in.h>
@@ -219,6 +220,8 @@ struct hk_loop {
     hk_buf_t out;                               /* answers of the connection that is attended to */
     hk_buf_t key;                               /* within one call */
     hk_http1_header_t fields[HK_HTTP1_HEADERS]; /* within one request */
+    hk_ring_t *ring;                            /* NULL: there is none */
+    int ring_error;                             /* the errno for which there is none */
     hk_subscriber_t *closing[HK_SLICE];
     size_t closing_count;
 
@@ -287,6 +290,13 @@ void hk_listeners_close(hk_loop_t *loop);
 /* False: there are as many connections as there may be, and none that can be spared. */
 bool hk_loop_make_room(hk_loop_t *loop);
 
+/* The connection that has been in a phase for the longest, if that is long enough to be given up for another. NULL:
+ * none. */
+hk_connection_t *hk_loop_idle_for_long(const hk_loop_t *loop, hk_phase_t phase);
+
+/* Another connection may be refused, and be told why. */
+void hk_loop_make_room_for_refusal(hk_loop_t *loop);
+
 /* A connection from elsewhere, of which some bytes were read. Owns `fd` from now on. */
 void hk_connection_adopt(hk_loop_t *loop, int fd, hk_bytes_t bytes);
 
@@ -318,6 +328,9 @@ void hk_connection_close(hk_loop_t *loop, hk_connection_t *connection);
  * not read yet. It is no session and serves no requests any more. */
 void hk_connection_linger(hk_loop_t *loop, hk_connection_t *connection);
 
+/* The same of one that is beyond a limit, of which there are few at a time. */
+void hk_connection_refuse(hk_loop_t *loop, hk_connection_t *connection);
+
 /* Closes and forgets, and leaves alone what others know of the same socket. */
 void hk_connection_give_away(hk_loop_t *loop, hk_connection_t *connection);
 
@@ -330,8 +343,8 @@ void hk_connections_bury(hk_loop_t *loop);
 /* Reads what nobody wants. HK_OK: there may be more; HK_CLOSED: it is the end, or it was more than `limit` bytes. */
 hk_status_t hk_connection_waste(hk_loop_t *loop, hk_connection_t *connection, uint32_t limit);
 
-/* Whether a call that failed may work later on the same socket. */
-bool hk_try_later(int error);
+/* Whether a connection is broken on which a call failed. Else the call may work later. */
+bool hk_loop_broken(hk_loop_t *loop, int error);
 
 /* --- hk_loop_http ------------------------------------------------------------------------------------------------- */
 

@@ -152,45 +152,66 @@ void hk_stream_attach(hk_loop_t *loop, int fd, uint64_t serial)
 
 /* --- delivering --------------------------------------------------------------------------------------------------- */
 
-/* What a delivery looks at, side by side: the system call between two deliveries leaves little in the processor's
- * nearest cache. */
-typedef struct slice {
-    ssize_t (*send)(void *context, int fd, const void *bytes, size_t size);
-    void *context;
-    uint64_t bytes;
-    hk_loop_t *loop;
-} slice_t;
-
-/* The socket is full, or broken. */
-static ptrdiff_t stall(slice_t *slice, hk_connection_t *connection, ssize_t sent)
+/* The socket is full, or broken. `sent` may be a negative errno. */
+static ptrdiff_t stall(hk_loop_t *loop, hk_connection_t *connection, ssize_t sent)
 {
-    if (sent < 0 && !hk_try_later(errno)) {
+    if (sent < 0 && hk_loop_broken(loop, (int)-sent)) {
         return -1;
     }
-    sent = sent < 0 ? 0 : sent;
-    slice->bytes += (uint64_t)sent;
-    hk_connection_enter(slice->loop, connection, HK_PHASE_BLOCKED);
-    return hk_watch_arm(slice->loop, &connection->watch, EPOLLIN | EPOLLOUT) ? sent : -1;
+    hk_connection_enter(loop, connection, HK_PHASE_BLOCKED);
+    if (!hk_watch_arm(loop, &connection->watch, EPOLLIN | EPOLLOUT)) {
+        return -1;
+    }
+    return sent < 0 ? 0 : sent;
 }
 
-/* The hot path. */
-static ptrdiff_t deliver(void *context, hk_subscriber_t *subscriber, hk_bytes_t bytes)
+_Static_assert((int)HK_MAX_RECIPIENTS <= (int)HK_RING_SENDS, "one call of the ring takes all that the hub gathers");
+
+/* What send() returns for each, or the negative errno. Two sockets are not worth the ring: see bin/bench sends. */
+static void send_each(hk_loop_t *loop, const int *fds, size_t count, hk_bytes_t bytes, ssize_t *sent)
 {
-    slice_t *slice = context;
-    hk_connection_t *connection = subscriber->connection;
+    size_t done = 0;
+    if (loop->ring != NULL && count > 2) {
+        done = hk_ring_send(loop->ring, fds, count, bytes, sent);
+        if (done < count) {
+            loop->stats.ring_error = (uint64_t)errno;
+            hk_ring_close(loop->ring);
+            loop->ring = NULL;
+        }
+    }
+    ssize_t (*send)(void *, int, const void *, size_t) = loop->sys->send;
+    void *context = loop->sys->context;
+    for (; done < count; done++) {
+        sent[done] = send(context, fds[done], bytes.at, bytes.length);
+        if (sent[done] < 0) {
+            sent[done] = -errno;
+        }
+    }
+}
+
+/* The hot path. A subscriber may have no connection yet: its descriptor is -1, and it is blocked until it has one. */
+static void deliver(void *context, hk_subscriber_t *const *recipients, size_t count, hk_bytes_t bytes,
+                    ptrdiff_t *accepted)
+{
+    hk_loop_t *loop = context;
+    int fds[HK_MAX_RECIPIENTS];
+    ssize_t sent[HK_MAX_RECIPIENTS] = {0};
     if (bytes.at == NULL) {
-        slice->loop->closing[slice->loop->closing_count++] = subscriber;
-        return 0;
+        loop->closing[loop->closing_count++] = recipients[0];
+        return;
     }
-    if (connection == NULL) {
-        return 0;
+    for (size_t i = 0; i < count; i++) {
+        const hk_connection_t *connection = recipients[i]->connection;
+        fds[i] = connection != NULL ? connection->watch.fd : -1;
     }
-    ssize_t sent = slice->send(slice->context, connection->watch.fd, bytes.at, bytes.length);
-    if (sent != (ssize_t)bytes.length) {
-        return stall(slice, connection, sent);
+    send_each(loop, fds, count, bytes, sent);
+    for (size_t i = 0; i < count; i++) {
+        accepted[i] = sent[i];
+        if (sent[i] != (ssize_t)bytes.length) {
+            accepted[i] = fds[i] >= 0 ? stall(loop, recipients[i]->connection, sent[i]) : 0;
+        }
+        loop->stats.bytes_out += accepted[i] > 0 ? (uint64_t)accepted[i] : 0;
     }
-    slice->bytes += bytes.length;
-    return sent;
 }
 
 static void close_closing(hk_loop_t *loop)
@@ -210,12 +231,10 @@ static void close_closing(hk_loop_t *loop)
 
 void hk_streams_serve(hk_loop_t *loop)
 {
-    slice_t slice = {.send = loop->sys->send, .context = loop->sys->context, .loop = loop};
     bool more;
-    if (hk_hub_serve(loop->options.hub, HK_SLICE, HK_WRITE_BYTES, loop->now, deliver, &slice, &more) != HK_OK) {
+    if (hk_hub_serve(loop->options.hub, HK_SLICE, HK_WRITE_BYTES, loop->now, deliver, loop, &more) != HK_OK) {
         loop->serve_at = hk_later(loop->now, MEMORY_PAUSE);
     }
-    loop->stats.bytes_out += slice.bytes;
     close_closing(loop);
 }
 

@@ -85,8 +85,8 @@ hk_status_t hk_matcher_new(const hk_alloc_t *alloc, const hk_matcher_options_t *
     size_t bytes_size = key_size + options->origin.length + options->prefix.length;
     /* A literal has a byte for an instruction of its program, at most. */
     size_t literals_size = options->program.length / 4;
-    hk_matcher_t *made =
-        hk_alloc_new(alloc, sizeof(*made) + programs_size + bytes_size + options->program.length + literals_size);
+    size_t size = sizeof(hk_matcher_t) + programs_size + bytes_size + options->program.length + literals_size;
+    hk_matcher_t *made = hk_alloc_new(alloc, size);
     if (made == NULL) {
         return HK_NO_MEMORY;
     }
@@ -95,6 +95,9 @@ hk_status_t hk_matcher_new(const hk_alloc_t *alloc, const hk_matcher_options_t *
         .kind = options->kind,
         .has_origin = options->has_origin,
         .close_on_gap = options->close_on_gap,
+        .cost = options->cost,
+        /* The pattern stands in its maker's tables, too. */
+        .bytes = size + key_size + options->held,
         .program_count = program_count,
         .programs = (hk_program_t *)(made + 1),
         .alloc = alloc,

@@ -28,6 +28,8 @@ typedef struct hk_matcher_options {
     bool has_origin;    /* HK_MATCHER_URL: only URLs of `origin` can match */
     hk_bytes_t origin;
     hk_bytes_t prefix; /* HK_MATCHER_URL: what every path that matches begins with; HK_MATCHER_TEXT: every text */
+    uint32_t cost;     /* steps that matching takes at most for each byte of a topic; 0: comparing texts decides */
+    uint32_t held;     /* bytes that its maker keeps beside it, as long as it lives */
     bool close_on_gap; /* a reader that the ring passed is closed, not told */
 } hk_matcher_options_t;
 
@@ -37,6 +39,8 @@ typedef struct hk_matcher {
     hk_bytes_t type, pattern, origin, prefix;
     hk_bytes_t key; /* type, a zero byte, pattern: equal matchers have equal keys */
     bool has_origin, close_on_gap;
+    uint32_t cost; /* see hk_matcher_options_t */
+    size_t bytes;  /* that it takes, with what its maker keeps */
     uint8_t program_count;
     uint8_t test_count, tests[HK_URL_PARTS]; /* HK_MATCHER_URL: the parts whose programs are to be asked, in order */
     hk_program_t *programs;

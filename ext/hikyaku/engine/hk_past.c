@@ -81,7 +81,7 @@ static bool selects(const hk_matcher_t *matcher, hk_program_space_t *space, cons
             return true;
         }
     }
-    return false;
+    return record->topic_count == 0;
 }
 
 static bool had(const hk_layer_t *layer, hk_program_space_t *space, const hk_record_t *record)

@@ -16,6 +16,8 @@
     X(UNKNOWN, "the engine cannot tell: whoever decides must be asked")                                                \
     X(TOO_MANY, "the hub holds as many connections as it may")                                                         \
     X(TOO_MANY_OF_ADDRESS, "the address holds as many connections as it may")                                          \
+    X(TOO_COSTLY, "matching the patterns of all subscribers would cost too much")                                      \
+    X(TOO_COSTLY_OF_ADDRESS, "matching the patterns of the address would cost too much")                               \
     X(CLOSED, "the other side is gone, or this side is closed")                                                        \
     X(SYSTEM, "a system call failed; errno says why")
 

@@ -20,7 +20,7 @@
 /* Why it is not served the short way. */
 enum {
     HK_SUBSCRIBER_BLOCKED = 1,      /* its socket is full */
-    HK_SUBSCRIBER_READY = 2,        /* it waits in the hub's ready list */
+    HK_SUBSCRIBER_READY = 2,        /* it waits in one of the hub's lists */
     HK_SUBSCRIBER_CLOSING = 4,      /* it has to be closed */
     HK_SUBSCRIBER_MANY = 8,         /* it has several subscriptions, or a past that restricts it */
     HK_SUBSCRIBER_WITHIN = 16,      /* a part of an event was sent */
@@ -87,7 +87,7 @@ struct hk_subscriber {
     hk_record_t *partial; /* that event, if it is kept for the rest */
     hk_address_t *address;
     hk_list_t came;  /* in the roster */
-    hk_list_t ready; /* in the hub's ready list */
+    hk_list_t ready; /* in the hub's list of those who are ready, or scan */
     hk_list_t beat;
     hk_heap_node_t deadline;
     uint32_t lifetime; /* when its longest is over: see hk_hub_timing; 0: never */

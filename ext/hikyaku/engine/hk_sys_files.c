@@ -49,6 +49,26 @@ static int64_t file_size(void *context, int fd)
     return fstat(fd, &status) == 0 ? (int64_t)status.st_size : -1;
 }
 
+static int file_linked(void *context, int fd)
+{
+    (void)context;
+    struct stat status;
+    return fstat(fd, &status) == 0 ? status.st_nlink > 0 : -1;
+}
+
+static int file_is_at(void *context, int dir, const char *path)
+{
+    (void)context;
+    struct stat open, named;
+    if (fstat(dir, &open) != 0) {
+        return -1;
+    }
+    if (stat(path, &named) != 0) {
+        return errno == ENOENT || errno == ENOTDIR ? 0 : -1;
+    }
+    return open.st_dev == named.st_dev && open.st_ino == named.st_ino;
+}
+
 static ssize_t file_read_at(void *context, int fd, void *bytes, size_t size, uint64_t offset)
 {
     (void)context;
@@ -139,12 +159,27 @@ static int file_error(void *context)
     return errno;
 }
 
+static int64_t read_clock(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
 static int64_t file_monotonic(void *context)
 {
     (void)context;
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    return read_clock(CLOCK_MONOTONIC);
+}
+
+static int64_t file_wall(void *context)
+{
+    (void)context;
+#ifdef CLOCK_REALTIME_COARSE
+    return read_clock(CLOCK_REALTIME_COARSE);
+#else
+    return read_clock(CLOCK_REALTIME);
+#endif
 }
 
 static const hk_files_t default_files = {
@@ -153,6 +188,8 @@ static const hk_files_t default_files = {
     .open = file_open,
     .lock = file_lock,
     .size = file_size,
+    .linked = file_linked,
+    .is_at = file_is_at,
     .read_at = file_read_at,
     .write_at = file_write_at,
     .sync_data = file_sync_data,
@@ -164,6 +201,7 @@ static const hk_files_t default_files = {
     .random = file_random,
     .error = file_error,
     .monotonic = file_monotonic,
+    .wall = file_wall,
 };
 
 const hk_files_t *hk_files_default(void)

@@ -28,13 +28,14 @@ static hk_bytes_t placed(hk_bytes_t part, hk_bytes_t value, char *copy, char **r
 hk_status_t hk_topic_new(const hk_alloc_t *alloc, hk_bytes_t value, const hk_url_t *url, bool reserved,
                          hk_topic_t **topic)
 {
-    size_t size = sizeof(**topic) + value.length;
+    size_t beside = 0;
     if (url != NULL) {
-        size += size_beside(url->origin, value);
+        beside += size_beside(url->origin, value);
         for (size_t part = 0; part < HK_URL_PARTS; part++) {
-            size += size_beside(url->parts[part], value);
+            beside += size_beside(url->parts[part], value);
         }
     }
+    size_t size = sizeof(**topic) + value.length + beside;
     hk_topic_t *made = hk_alloc_new(alloc, size);
     if (made == NULL) {
         return HK_NO_MEMORY;
@@ -46,6 +47,7 @@ hk_status_t hk_topic_new(const hk_alloc_t *alloc, hk_bytes_t value, const hk_url
         .is_url = url != NULL,
         .reserved = reserved,
         .bytes = size + HK_TOPIC_MATCHES * sizeof(hk_topic_match_t),
+        .beside = beside,
         .alloc = alloc,
     };
     if (value.length > 0) {

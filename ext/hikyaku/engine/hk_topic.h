@@ -52,6 +52,7 @@ typedef struct hk_topic_match {
 typedef struct hk_topic {
     hk_map_node_t node; /* node.key is the topic's value */
     uint32_t references;
+    uint32_t records; /* of the log, in which it stands: the log's own */
     bool is_url;
     bool reserved;      /* names the hub's path or something below it */
     uint8_t generation; /* of its table */
@@ -64,6 +65,7 @@ typedef struct hk_topic {
 
     hk_list_t link; /* in its generation */
     size_t bytes;   /* what it takes at most, what hk_index remembers included */
+    size_t beside;  /* bytes of its URL that are no part of its value */
     const hk_alloc_t *alloc;
 } hk_topic_t;
 

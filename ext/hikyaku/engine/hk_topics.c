@@ -93,11 +93,24 @@ static hk_status_t add(hk_topics_t *topics, hk_bytes_t value, const hk_url_t *ur
     return HK_OK;
 }
 
-/* Of a canonical path: nothing in it is percent-encoded. */
+/* Of a canonical path: nothing in it is percent-encoded. Empty segments do not count. */
 static bool below_hub(const hk_topics_t *topics, hk_bytes_t path)
 {
-    size_t length = topics->comparable_path.length;
-    return hk_bytes_start_with(path, topics->comparable_path) && (path.length == length || path.at[length] == '/');
+    hk_bytes_t hub = topics->comparable_path;
+    size_t same = 0, at = 0;
+    for (; at < path.length; at++) {
+        if (at > 0 && path.at[at] == '/' && path.at[at - 1] == '/') {
+            continue;
+        }
+        if (same == hub.length) {
+            return path.at[at] == '/';
+        }
+        if (path.at[at] != hub.at[same]) {
+            return false;
+        }
+        same++;
+    }
+    return same == hub.length;
 }
 
 hk_status_t hk_topics_find(hk_topics_t *topics, hk_bytes_t value, hk_topic_t **topic)

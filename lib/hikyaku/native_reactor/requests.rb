@@ -23,7 +23,7 @@ module Hikyaku
     module Requests
       # Seconds after which a waiting thread looks whether somebody wants it.
       PATIENCE = 1.0
-      LIMITS = {max_topics: 1_000, max_topic_bytes: 4_096, max_id_bytes: 1_024, max_type_bytes: 256, max_body_bytes: 1_048_576}.freeze
+      LIMITS = {max_topics: 1_000, max_topic_bytes: 4_096, max_id_bytes: 1_024, max_type_bytes: 256, max_body_bytes: 1_048_576, max_fields: 16_000}.freeze
       HTTP = {max_head_bytes: 64 * 1024, max_asks: 4_096, max_connections: nil, max_of_address: nil, head_timeout: 10, idle_timeout: 20}.freeze
       private_constant :PATIENCE, :LIMITS, :HTTP
 
@@ -37,7 +37,7 @@ module Hikyaku
       # @param trusted_proxies [Array<IPAddr>] whose X-Forwarded-For is believed
       # @param max_table_bytes [Integer] what the remembered decisions may take
       # @param limits [Hash{Symbol => Numeric}] beyond which Ruby is asked to refuse: max_topics, max_topic_bytes, max_id_bytes,
-      #   max_type_bytes, max_body_bytes; and of HTTP: max_head_bytes, max_asks (requests that wait for Ruby), max_connections,
+      #   max_type_bytes, max_body_bytes, max_fields (of a form or a query); and of HTTP: max_head_bytes, max_asks (requests that wait for Ruby), max_connections,
       #   max_of_address (connections of one peer that are no streams), head_timeout and idle_timeout (seconds for a head, and
       #   between two requests)
       # @return [void]

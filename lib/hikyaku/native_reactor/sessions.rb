@@ -21,12 +21,13 @@ module Hikyaku
       #
       # @param broker [Broker::NativeEngine]
       # @param hello_timeout [Numeric] seconds until a client has had its first answer
+      # @param max_sessions [Integer] connections of its clients, at most; 0: any number
       # @return [void]
       # @raise [IOError] the reactor runs already
-      def carry(broker, hello_timeout: 10)
+      def carry(broker, hello_timeout: 10, max_sessions: 0)
         raise IOError, "the reactor runs already" if _open?
         @broker = broker
-        @options = {**@options, hello_timeout: hello_timeout}
+        @options = {**@options, hello_timeout: hello_timeout, max_sessions: max_sessions}
       end
 
       # Accepts connections of the broker's clients.
