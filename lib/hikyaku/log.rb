@@ -2,6 +2,7 @@
 
 require_relative "error"
 require_relative "log/ring"
+require_relative "log/generations"
 require_relative "log/id_index"
 require_relative "log/position_cipher"
 

@@ -273,6 +273,65 @@ module JournalContract
         journal.close
       end
 
+      test "nothing is synced into a segment that was deleted" do
+        journal = begin_journal
+        journal.append(32, 0, "kept")
+        synced(journal)
+        journal.append(32, 0, "lost")
+        File.unlink(File.join(@folder, segment_names.last))
+        error = assert_raises(Hikyaku::Log::Journal::Failed) { synced(journal) }
+        assert_match(/journal-0{19}1\.seg was deleted while it was in use/, error.message)
+        assert_equal 1, journal.synced
+        assert_raises(Hikyaku::Log::Journal::Failed) { journal.append(32, 0, "more", urgent: true) }
+      end
+
+      {"deleted" => ->(folder) { FileUtils.rm_rf(folder) },
+       "moved" => ->(folder) { File.rename(folder, "#{folder}.away") },
+       "replaced by another" => ->(folder) { File.rename(folder, "#{folder}.away") && Dir.mkdir(folder) },
+       "replaced by a copy" => ->(folder) { File.rename(folder, "#{folder}.away") && FileUtils.cp_r("#{folder}.away", folder) }}.each do |what, harm|
+        test "nothing is synced in a folder that was #{what}" do
+          journal = begin_journal
+          journal.append(32, 0, "kept")
+          synced(journal)
+          journal.append(32, 0, "in doubt")
+          harm.call(@folder)
+          error = assert_raises(Hikyaku::Log::Journal::Failed) { synced(journal) }
+          assert_includes error.message, @folder
+          assert_includes error.message, "while it was in use"
+          assert_equal 1, journal.synced
+        ensure
+          FileUtils.rm_rf("#{@folder}.away")
+        end
+      end
+
+      test "what is only written is not written into a deleted segment for long" do
+        journal = begin_journal
+        File.unlink(File.join(@folder, segment_names.last))
+        deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 60
+        assert_raises(Hikyaku::Log::Journal::Failed) do
+          while Process.clock_gettime(Process::CLOCK_MONOTONIC) < deadline
+            journal.append(32, 0, "written")
+            journal.write
+            sleep 0.02
+          end
+        end
+      end
+
+      test "a segment that is renamed back, or a link to the folder, is no harm" do
+        link = "#{@folder}.link"
+        File.symlink(@folder, link)
+        journal = begin_journal(path: link)
+        journal.append(32, 0, "one")
+        synced(journal)
+        File.rename(@folder, "#{@folder}.away")
+        File.rename("#{@folder}.away", @folder)
+        journal.append(32, 0, "two")
+        synced(journal)
+        assert_equal 2, journal.synced
+      ensure
+        File.unlink(link)
+      end
+
       test "types of the journal's own are not the log's" do
         journal = begin_journal
         [0, 4, 15, 64, 255].each { |type| assert_raises(ArgumentError) { journal.append(type, 0, "") } }

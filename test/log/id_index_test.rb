@@ -10,7 +10,7 @@ class IdIndexTest < Minitest::Test
     @ids.add("a", 3)
     assert_equal 3, @ids["a"]
     assert_nil @ids["b"]
-    @ids.remove("a", 3)
+    @ids.keep_from(4)
     assert_nil @ids["a"]
     assert_equal 0, @ids.size
   end
@@ -18,18 +18,27 @@ class IdIndexTest < Minitest::Test
   test "a reused id leads to the earliest record that is still there (draft-08, Reconnection)" do
     [1, 5, 9].each { |position| @ids.add("a", position) }
     assert_equal 1, @ids["a"]
-    @ids.remove("a", 1)
+    @ids.keep_from(5)
     assert_equal 5, @ids["a"]
-    @ids.remove("a", 5)
+    @ids.keep_from(9)
     assert_equal 9, @ids["a"]
-    @ids.remove("a", 9)
+    @ids.keep_from(10)
     assert_equal 0, @ids.size
   end
 
-  test "evicting a record without an id of its own changes nothing" do
+  test "evicting records before it changes nothing" do
     @ids.add("a", 3)
-    @ids.remove("#made-by-the-hub", 2)
-    @ids.remove("a", 2)
+    @ids.keep_from(3)
     assert_equal 3, @ids["a"]
+  end
+
+  test "each use of an id costs memory until its record has gone" do
+    [1, 2, 3].each { |position| @ids.add("a", position) }
+    three = @ids.bytes
+    assert_operator three, :>, 300
+    @ids.keep_from(2)
+    assert_equal three / 3 * 2, @ids.bytes
+    @ids.keep_from(4)
+    assert_equal 0, @ids.bytes
   end
 end

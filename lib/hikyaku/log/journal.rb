@@ -9,6 +9,7 @@ require_relative "journal/files"
 require_relative "journal/format"
 require_relative "journal/growing"
 require_relative "journal/keeping"
+require_relative "journal/reading"
 require_relative "journal/record"
 require_relative "journal/recovery"
 require_relative "journal/rereading"
@@ -34,7 +35,11 @@ module Hikyaku
       include Rereading
 
       # Figures since it was opened; times in seconds, the longest since they were last read.
-      Stats = Struct.new(:records, :bytes, :batches, :syncs, :sync_seconds, :longest_sync, :segments, :spares, :torn_repaired)
+      Stats = Struct.new(:records, :bytes, :batches, :syncs, :sync_seconds, :longest_sync, :segments, :spares, :torn_repaired, :torn_places, :torn_missing)
+
+      # Between two looks whether what is written to still has a name.
+      LOOK_MS = 100
+      private_constant :LOOK_MS
 
       # Opens a journal, or makes one in an empty folder; repairs a torn tail; begins a segment; makes a spare.
       #
@@ -43,15 +48,16 @@ module Hikyaku
       # @param on_begin [#call, nil] is given the journal whenever a segment is begun, the first one too, before any other record of
       #   it: it appends what the log has to remember for ever
       # @param files [Files] the system calls
+      # @param report [#call, nil] is given a level of a logger, and a sentence: how far the reading is
       # @param clock [#call] milliseconds since 1970
       # @yieldparam record [Record] each record of the log that there is, in order
       # @return [Journal]
-      # @raise [Locked, Corrupt, Full, Failed]
-      def self.open(path, segment_bytes: Format::SEGMENT_USUAL, on_begin: nil, files: nil, clock: -> { Process.clock_gettime(Process::CLOCK_REALTIME, :millisecond) }, &replay)
+      # @raise [Locked, Corrupt, Full, Failed, Interrupted]
+      def self.open(path, segment_bytes: Format::SEGMENT_USUAL, on_begin: nil, files: nil, report: nil, clock: -> { Process.clock_gettime(Process::CLOCK_REALTIME, :millisecond) }, &replay)
         unless segment_bytes.between?(Format::SEGMENT_LEAST, Format::SEGMENT_MOST) && segment_bytes % 4096 == 0
           raise LimitExceeded, "a segment has 64 KiB to 1 GiB, in steps of 4,096 bytes, not #{segment_bytes} bytes"
         end
-        new(path, segment_bytes: segment_bytes, on_begin: on_begin, files: files, clock: clock).tap { |journal| journal.__send__(:recover, &replay) }
+        new(path, segment_bytes: segment_bytes, on_begin: on_begin, files: files, clock: clock).tap { |journal| journal.__send__(:recover, report, &replay) }
       end
       private_class_method :new
 
@@ -67,6 +73,12 @@ module Hikyaku
       attr_reader :trouble
       # @return [Integer] bytes of a new segment
       attr_reader :segment_bytes
+      # @return [Array<SegmentReader::Hole>] what did not verify in the newest segment when it was opened, before records that do
+      attr_reader :holes
+      # @return [String, nil] the file in which they are
+      attr_reader :torn_segment
+      # @return [Integer] bytes behind the newest record that was found, in its segment
+      attr_reader :open_end
 
       def initialize(path, segment_bytes:, on_begin:, files:, clock:)
         @path = path
@@ -81,7 +93,9 @@ module Hikyaku
         @queue = []
         @wanted = 0
         @place = 0
-        @stats = Stats.new(0, 0, 0, 0, 0.0, 0.0, 0, 0, 0)
+        @holes = []
+        @open_end = 0
+        @stats = Stats.new(0, 0, 0, 0, 0.0, 0.0, 0, 0, 0, 0, 0)
       end
 
       # Appends a record. O(bytes), without a system call but where there is no spare although there is room for one.
@@ -114,7 +128,9 @@ module Hikyaku
         alive!
         say_drops
         seal unless @batch.empty?
+        return @written unless @queue.first && @queue.first.segment.equal?(@active)
         put(@queue.shift) while @queue.first && @queue.first.segment.equal?(@active)
+        look_now_and_then
         @written
       end
 
@@ -132,16 +148,25 @@ module Hikyaku
 
       # @return [Boolean] whether `make_space` has something to do
       def space_wanted?
-        @trouble.nil? && (!@drops.synced.empty? || (!@spares.full? && (@checkpoint_due || @spares.count < spares_wanted)))
+        @trouble.nil? && (!@drops.synced.empty? || @checkpoint_due || (!@spares.full? && @spares.count < spares_wanted))
       end
+
+      # @return [Boolean] whether the process before had ended it in order, so that nothing of it can be missing
+      def in_order? = @in_order
 
       # @return [Boolean] whether there was no room for another segment: only what is urgent is taken
       def full? = @spares.full?
 
+      # @return [SystemCallError, nil] what there was none of
+      def shortage = @spares.shortage
+
       # There may be room again: it is tried by `make_space`.
       #
       # @return [void]
-      def retry = @spares.retry
+      def retry
+        @spares.retry
+        @checkpoint_due ||= @checkpoint_missed
+      end
 
       # @return [Integer] bytes of records, not urgent, that can be appended before another segment must be there; 0 when full
       def remaining = (open_to_bulk? && !full?) ? [segment_bytes - tail - Format::MARK_BYTES, 0].max : 0
@@ -189,6 +214,19 @@ module Hikyaku
         raise @trouble if @trouble
       end
 
+      # Somebody may have deleted what is written to.
+      def look_for(segment)
+        lose(segment.name) unless guarded("look at", segment.name) { @files.linked?(segment.file) }
+      end
+
+      # A file, or the folder (""), is not where it was.
+      def lose(name)
+        lost = name.empty? ? "moved, replaced or deleted" : "deleted"
+        @trouble ||= Failed.new("#{File.join(@path, name)} was #{lost} while it was in use: what was written there may be gone; " \
+          "put back what was there, then start again", Errno::ENOENT.new)
+        raise @trouble
+      end
+
       # What the system says where that is the end.
       def guarded(what, name)
         yield
@@ -210,6 +248,14 @@ module Hikyaku
         end
         @stats.batches += 1
         @stats.bytes += bytes.bytesize
+      end
+
+      # What is only written is not looked at by a sync.
+      def look_now_and_then
+        now = @clock.call
+        return if @looked && (now - @looked).between?(0, LOOK_MS - 1)
+        @looked = now
+        look_for(@active) if @active.file
       end
 
       def write_all(file, bytes, offset)

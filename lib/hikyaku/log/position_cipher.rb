@@ -27,9 +27,10 @@ module Hikyaku
       def seal(position)
         x = position >> 32
         y = position & MASK
+        # Rotations, as products and quotients: for those Ruby calls no method, and each publish comes here.
         @round_keys.each do |key|
-          x = (((((x >> 8) | (x << 24)) & MASK) + y) & MASK) ^ key
-          y = (((y << 3) | (y >> 29)) & MASK) ^ x
+          x = ((x / 0x100 + x * 0x1000000 + y) & MASK) ^ key
+          y = (((y * 8) & MASK) + y / 0x20000000) ^ x
         end
         "##{[[x, y].pack("L>2")].pack("m0").tr("+/", "-_").chop}".freeze
       end

@@ -2,13 +2,19 @@
 
 module Hikyaku
   module Log
-    # The newest records, bounded in bytes. Positions are dense and rise from 1.
+    # Records one behind the other. Positions are dense and rise from 1.
     #
     #     evicted …  | first … head |  next
     #                 └─ retained ─┘
     #
-    # A record is anything with `bytesize`: what it costs in memory. The newest record is always kept, even
-    # when it alone is larger than the ring. Not thread-safe: the engine that owns it is.
+    # A record is bytes; they are copied into blocks, which are used again when the records in them have gone. So a million
+    # records are no million objects, which Ruby's garbage collection would walk through, and would keep room for twice; and the
+    # memory is that of the bytes, however small or large they are and whatever else comes and goes between them.
+    #
+    #     blocks   [a a a a b b c c c|c c d d d d e e e|e f f f · · · · ·]
+    #     starts    a       b   c         d       e       f
+    #
+    # Not thread-safe: the engine that owns it is.
     class Ring
       # @return [Integer] the oldest retained position; `head + 1` when nothing is retained
       attr_reader :first
@@ -16,72 +22,133 @@ module Hikyaku
       attr_reader :head
       # @return [Integer] bytes that the retained records cost
       attr_reader :bytes
-      # @return [Integer] bytes that they may cost
-      attr_reader :capacity
 
-      # @param capacity [Integer] bytes
-      def initialize(capacity:)
+      # Bytes of a block: with what the allocator adds, some whole pages.
+      BLOCK = 256 * 1024 - 64
+      # Bytes that a position without a record costs.
+      VOID = 8
+      private_constant :BLOCK, :VOID
+
+      # @param capacity [Integer] bytes that are about to be retained: so many are not given back when records go
+      # @param overhead [Integer] bytes that a record costs beside its own
+      def initialize(capacity:, overhead: 0)
         @capacity = capacity
-        @records = []
+        @overhead = overhead
+        @blocks = []
+        @spare = []
+        @starts = []
+        @evicted_blocks = 0
+        @tail = 0
         @first = 1
         @head = 0
         @bytes = 0
       end
 
-      # Appends a record and evicts the oldest ones while the ring is too large. Amortised O(1).
+      # Appends a record. Amortised O(its bytes).
       #
-      # @param record [#bytesize]
-      # @yieldparam evicted [#bytesize] a record that was dropped, oldest first
-      # @yieldparam position [Integer] where it was
+      # @param parts [Array<String>] its bytes, binary; at least one byte
       # @return [Integer] its position
-      def append(record, &evicted)
-        @records << record
-        @bytes += record.bytesize
+      def append(*parts)
+        @starts << @tail
+        @bytes += @overhead
+        parts.each { |part| write(part) }
         @head += 1
-        evict(&evicted) while @bytes > @capacity && @first < @head
-        @head
+      end
+
+      # Evicts the oldest record.
+      #
+      # @return [void]
+      def shift
+        size = size_of(@starts.shift, @starts.first || @tail)
+        @bytes -= size.zero? ? VOID : size + @overhead
+        @first += 1
+        give_back
       end
 
       # Evicts what stands before a position.
       #
       # @param position [Integer] the oldest that is kept
-      # @yieldparam evicted [#bytesize] see #append
-      # @yieldparam position [Integer]
       # @return [void]
-      def keep_from(position, &evicted)
-        evict(&evicted) while @first < position && @first <= @head
+      def keep_from(position)
+        shift while @first < position && @first <= @head
       end
 
       # Goes on at a position: nothing before it is retained.
       #
       # @param position [Integer] of the next record, not below the one that it would have
-      # @yieldparam evicted [#bytesize] see #append
-      # @yieldparam position [Integer]
       # @return [void]
-      def go_on_at(position, &evicted)
+      def go_on_at(position)
         return if position == @head + 1
-        keep_from(@head + 1, &evicted)
+        keep_from(@head + 1)
         @first = position
         @head = position - 1
       end
 
+      # Goes on at a position: there is no record at those between, but what stands before is retained.
+      #
+      # @param position [Integer] of the next record, not below the one that it would have
+      # @return [void]
+      def leave_out_until(position)
+        void = position - @head - 1
+        @starts.concat(Array.new(void, @tail))
+        @bytes += void * VOID
+        @head += void
+      end
+
       # @param position [Integer]
-      # @return [#bytesize, nil] the record, or nil when it was evicted or not yet written
+      # @return [String, nil] the record, binary, a copy; nil when it was evicted or not yet written
       def [](position)
         return if position < @first || position > @head
-        @records[position - @first]
+        index = position - @first
+        start = @starts[index]
+        size = size_of(start, @starts[index + 1] || @tail)
+        read(start, size) if size > 0
       end
 
       # @return [Integer] how many records are retained
-      def size = @records.size
+      def size = @starts.size
+
+      # @return [String] without the records
+      def inspect = "#<#{self.class} #{@first}..#{@head}>"
 
       private
 
-      def evict
-        evicted = @records.shift
-        @bytes -= evicted.bytesize
-        @first += 1
-        yield evicted, @first - 1 if block_given?
+      def size_of(start, stop) = stop - start
+
+      def write(bytes)
+        written = 0
+        while (rest = bytes.bytesize - written) > 0
+          place = @tail % BLOCK
+          @blocks << (@spare.pop || "\0".b * BLOCK) if place.zero?
+          length = [BLOCK - place, rest].min
+          @blocks.last[place, length] = (length == bytes.bytesize) ? bytes : bytes.byteslice(written, length)
+          @tail += length
+          @bytes += length
+          written += length
+        end
+      end
+
+      # A slice could share the block's memory, and make the next write copy it: unpack never does.
+      def read(start, size)
+        number, place = start.divmod(BLOCK)
+        number -= @evicted_blocks
+        return @blocks[number].unpack1("a#{size}", offset: place) if place + size <= BLOCK
+        bytes = String.new(capacity: size, encoding: Encoding::BINARY)
+        while bytes.bytesize < size
+          bytes << @blocks[number].unpack1("a#{[BLOCK - place, size - bytes.bytesize].min}", offset: place)
+          number += 1
+          place = 0
+        end
+        bytes
+      end
+
+      def give_back
+        oldest = (@starts.first || @tail) / BLOCK
+        while @evicted_blocks < oldest
+          block = @blocks.shift
+          @spare << block if (@blocks.size + @spare.size) * BLOCK <= @capacity
+          @evicted_blocks += 1
+        end
       end
     end
   end

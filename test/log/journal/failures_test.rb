@@ -75,7 +75,7 @@ class JournalFailuresTest < Minitest::Test
     end
   end
 
-  [Errno::ENOSPC, Errno::EDQUOT].each do |error|
+  [Errno::ENOSPC, Errno::EDQUOT, Errno::EMFILE, Errno::ENFILE].each do |error|
     test "no room (#{error.name}) for a segment or a checkpoint is no failure, but for a record it is" do
       outcomes = Hash.new(0)
       each_failure(only: %i[create write sync], error: error) do |_, files, raised, about|
@@ -86,6 +86,49 @@ class JournalFailuresTest < Minitest::Test
       assert_equal 0, outcomes[[:create, Journal::Full]], "the segment that it begins with: it goes on in the newest"
       assert_equal 0, outcomes[[:create, Journal::Failed]]
       assert_operator outcomes[[:write, Journal::Failed]], :>, 5
+    end
+  end
+
+  spares = {create: [Errno::ENOSPC, Errno::EDQUOT, Errno::EMFILE, Errno::ENFILE], write: [Errno::ENOSPC, Errno::EDQUOT], sync: [Errno::ENOSPC, Errno::EDQUOT]}
+  spares.flat_map { |step, errors| [step].product(errors) }.each do |step, error|
+    test "when #{step} of a spare says #{error.name}, the journal is full until it does not" do
+      folder do |path|
+        files = FailingFiles.new(path, only: [step], error: error, always: true)
+        journal = Journal.open(path, segment_bytes: 65_536, files: files)
+        # Only spares and checkpoints are made here.
+        space = lambda do |at|
+          files.instance_variable_set(:@at, at)
+          journal.make_space
+        ensure
+          files.mend
+        end
+        fill = lambda do |most|
+          most.times do
+            journal.append(32, 0, "b" * 1000)
+            2.times { journal.write && journal.sync }
+          end
+        end
+        fill.call(40)
+        space.call(1)
+        refute journal.trouble
+        assert_kind_of Journal::Full, assert_raises(Hikyaku::Error) { loop { fill.call(200).then { space.call(1) } } }
+        assert journal.full?
+        journal.append(33, 0, "urgent", urgent: true)
+        journal.retry
+        space.call(nil)
+        refute journal.full?
+        fill.call(5)
+        journal.close
+        assert_empty Dir.children(path).grep(/tmp/)
+      end
+    end
+  end
+
+  test "zeros that are not written are a failure, not an endless loop" do
+    folder do |path|
+      files = FailingFiles.new(path)
+      files.define_singleton_method(:write) { |*| 0 }
+      assert_kind_of Errno::EIO, assert_raises(Journal::Failed) { Journal.open(path, segment_bytes: 65_536, files: files) }.error
     end
   end
 

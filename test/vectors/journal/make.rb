@@ -14,6 +14,7 @@ class JournalVector
   ENDING = 2
   CLOSE = 3
   DROPPED = 4
+  SKIP = 5
 
   # One segment in the making.
   class Segment
@@ -63,11 +64,21 @@ class JournalVector
       self
     end
 
+    # So many bytes are not read, and nothing up to this position is there.
+    def skip(size, position)
+      record(SKIP, "?" * (size - 24), position: position)
+      @position = position
+      self
+    end
+
     # Changes one byte.
     def flip(offset) = tap { @bytes.setbyte(offset, @bytes.getbyte(offset) ^ 0x20) }
 
     # The last record becomes one that nobody reads, because it is not there or stands behind the end.
     def forget(count = 1) = tap { @records.pop(count) }
+
+    # The record of this position is not read, because it does not verify.
+    def without(position) = tap { @records.reject! { |record| record.first == position } }
 
     def name = format("journal-%020d.seg", number)
   end
@@ -185,14 +196,62 @@ class JournalVector
     opens(one, begins: 2, at: 3)
   end
 
-  vector("torn_mark", "The first sector of the last batch is not there, the second is: nothing says that any of it was synced.") do
+  vector("torn_mark", "The first sector of a batch is not there, the second is, and nothing says that any of it was synced: what is whole behind it counts.") do
     one = segment(1, 1).batch(0, "a" * (512 - 64 - 40 - 24))
     start = one.offset
-    one.batch(0, "b" * 600, "c").batch(0, "d").forget(3)
+    one.batch(0, "b" * 600, "c").batch(0, "d").without(2)
     one.bytes[start, 512] = "\0".b * 512
     put one
     checkpoint(synced: 0, newest: 1)
-    opens(one, begins: 2, at: 2)
+    opens(one, begins: 2, at: 5)
+  end
+
+  vector("torn_twice", "Two records do not verify, and nothing says that they were synced. One of them is as small as a record can be.") do
+    one = segment(1, 1).batch(0, "one")
+    offset = one.offset
+    one.batch(1, "", "three", "four")
+    put one.flip(offset + 40 + 16).flip(offset + 40 + 24 + 32 + 20).batch(1, "five").without(2).without(4)
+    checkpoint(synced: 1, newest: 1)
+    opens(one, begins: 2, at: 6)
+  end
+
+  vector("torn_where_nothing_is_missing", "A MARK does not verify: no position is missing.") do
+    one = segment(1, 1).batch(0, "one")
+    offset = one.offset
+    put one.batch(1, "two", "three").flip(offset + 30)
+    checkpoint(synced: 1, newest: 1)
+    opens(one, begins: 2, at: 4)
+  end
+
+  vector("torn_and_not_begun", "The newest segment was begun, its records are not there, and the one before has records behind what is torn, but not to its end.") do
+    one = segment(1, 1).batch(0, "one")
+    offset = one.offset
+    put one.batch(1, "two", "three", "four").flip(offset + 45).without(2).flip(one.offset - 30).without(4)
+    put segment(2, 5)
+    checkpoint(synced: 1, newest: 1)
+    opens(one, begins: 2, at: 4)
+  end
+
+  vector("torn_before_dropped", "A DROPPED behind what is torn does not count: what it relies on may be missing.") do
+    one = segment(1, 1).batch(0, "one").ending(1)
+    two = segment(2, 2).batch(1, "two")
+    offset = two.offset
+    put one, two.batch(1, "copy of one").flip(offset + 45).without(3).dropped(1).record(32, "four")
+    checkpoint(synced: 2, newest: 2)
+    opens(one, two, begins: 3, at: 5)
+  end
+
+  vector("skipped", "What was torn was found so, and the journal went on behind it.") do
+    put one = segment(1, 1).batch(0, "one").skip(24, 2).batch(1, "two").skip(80, 5).batch(2, "five")
+    put two = segment(2, 6).batch(5, "six")
+    checkpoint(synced: 5, newest: 2)
+    opens(one, two, begins: 3, at: 7)
+  end
+
+  vector("skipped_backwards", "A SKIP to a position that is there already does not count, and nothing behind it can.") do
+    put one = segment(1, 1).batch(0, "one", "two").skip(40, 2).record(32, "again", position: 2).forget
+    checkpoint(synced: 2, newest: 1)
+    opens(one, begins: 2, at: 3)
   end
 
   vector("torn_in_the_middle", "A batch in the middle is not whole, and the one behind it says that it was synced.") do
@@ -355,7 +414,7 @@ class JournalVector
     opens(one, begins: 2, at: 2)
   end
 
-  vector("begun_too_early", "The newest segment was begun, but the tail and the END of the one before never came to the disk: it goes.") do
+  vector("begun_too_early", "The newest segment was begun, but the tail of the one before never came to the disk: it goes, and the END that was torn off does not count.") do
     one = segment(1, 1).batch(0, "one").batch(1, "two", "three")
     offset = one.offset
     put one.ending(1).flip(offset - 10).forget
@@ -384,11 +443,11 @@ class JournalVector
     opens(one, begins: 2, at: 2)
   end
 
-  vector("unknown_type", "A record of a type that nobody knows ends the records.") do
+  vector("unknown_type", "A record of a type that nobody knows counts as one that does not verify.") do
     one = segment(1, 1).batch(0, "one")
-    put one.record(9, "12345678").record(32, "two").forget
+    put one.record(9, "12345678").record(32, "two")
     checkpoint(synced: 1, newest: 1)
-    opens(one, begins: 2, at: 2)
+    opens(one, begins: 2, at: 3)
   end
 
   vector("impossible_length", "A length that its inverse does not confirm, and one that goes beyond the end of the segment.") do

@@ -36,7 +36,10 @@ module Hikyaku
         def print_text(path, recovery, changed, counts)
           segments = recovery.segments
           stdout.puts("#{path}: #{count(segments.size, "segment")}, #{bytes(segments.sum(&:size))}")
-          segments.each { |segment| stdout.puts("  #{line(segment, counts[segment.number])}") }
+          segments.each do |segment|
+            stdout.puts("  #{line(segment, counts[segment.number])}")
+            segment.holes.each { |hole| stdout.puts("    #{hole(hole)}") }
+          end
           recovery.leftovers.each { |segment| stdout.puts("  #{segment.name}: dropped, to be removed") }
           stdout.puts("  #{recovery.unbegun.name}: not begun, to be removed") if recovery.unbegun
           stdout.puts("checkpoint: #{checkpoint(recovery.checkpoint)}")
@@ -51,6 +54,11 @@ module Hikyaku
           range = (segment.position > segment.header.first) ? "positions #{digits(segment.header.first)} to #{digits(segment.position - 1)}" : "no positions"
           kinds = types.select { |type, _| type >= Journal::Format::TYPES.first }.sort.map { |type, number| "#{Journal::Format.type_name(type)} #{digits(number)}" }
           "#{segment.name}: #{bytes(segment.size)}, #{[range, *kinds].join(", ")}, #{ending(segment)}"
+        end
+
+        def hole(hole)
+          missing = (hole.missing > 0) ? "positions #{digits(hole.first)} to #{digits(hole.last)} are missing" : "no position is missing"
+          "torn from offset #{digits(hole.from)} to #{digits(hole.to)}: #{missing}"
         end
 
         def ending(segment)
@@ -86,7 +94,7 @@ module Hikyaku
 
         def json(segment, types)
           {name: segment.name, bytes: segment.size, first: segment.header&.first, last: segment.header && segment.position - 1, offset: segment.offset,
-           ending: segment.ending && Journal::Format.type_name(segment.ending), records: types.sort.to_h { |type, number| [Journal::Format.type_name(type), number] }}
+           holes: segment.holes.map { |hole| hole.to_h.slice(:from, :to, :first, :last) }, ending: segment.ending && Journal::Format.type_name(segment.ending), records: types.sort.to_h { |type, number| [Journal::Format.type_name(type), number] }}
         end
       end
     end

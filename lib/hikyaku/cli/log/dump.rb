@@ -27,7 +27,7 @@ module Hikyaku
           @to = Float::INFINITY
           @limit = Float::INFINITY
           parser.separator("\n  DIR   #{DIR};\n        a journal in use may be looked at, too\n\nWhich:")
-          value_option(parser, "--type TYPE", "Only records of this type, by name or number (may be repeated); MARK, END, CLOSE and DROPPED, the journal's own, are shown only when they are asked for") { |text| @types << type(text) }
+          value_option(parser, "--type TYPE", "Only records of this type, by name or number (may be repeated); MARK, END, CLOSE, DROPPED and SKIP, the journal's own, are shown only when they are asked for") { |text| @types << type(text) }
           value_option(parser, "--from POSITION", "Only from this position on") { |text| @from = number("--from", text) }
           value_option(parser, "--to POSITION", "Only up to this position") { |text| @to = number("--to", text) }
           value_option(parser, "--limit COUNT", "Only so many of each journal") { |text| @limit = number("--limit", text) }

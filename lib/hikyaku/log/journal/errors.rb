@@ -49,6 +49,11 @@ module Hikyaku
         end
       end
 
+      # Somebody wants the process to end, and does not wait until all was read.
+      class Interrupted < StandardError
+        include Error
+      end
+
       # Another process has the journal open, or this one has.
       class Locked < StandardError
         include Error
@@ -69,9 +74,22 @@ module Hikyaku
         end
       end
 
+      # There was no descriptor to read a segment with: that passes.
+      class Unread < StandardError
+        include Error
+      end
+
       # There is no room for another segment: only what frees something is taken.
       class Full < StandardError
         include Error
+
+        # @param folder [String]
+        # @param error [SystemCallError, nil] why another could not be made
+        # @param bytes [Integer, nil] of a segment
+        # @return [Full]
+        def self.none(folder, error, bytes = nil)
+          new("there is no room for another segment#{" of #{bytes} bytes" if bytes} in #{folder} (#{error&.message}): make room there, or allow more open files")
+        end
       end
     end
   end

@@ -13,7 +13,7 @@ module Hikyaku
 
         # @param path [String] of a folder that exists
         def initialize(path)
-          @path = path
+          @path = File.expand_path(path) # the process may go elsewhere
           @folder = File.open(path, File::RDONLY)
         end
 
@@ -44,6 +44,21 @@ module Hikyaku
         # @param file [File]
         # @return [Integer] bytes
         def size(file) = file.size
+
+        # @param file [File]
+        # @return [Boolean] whether it still has a name
+        def linked?(file) = file.stat.nlink > 0
+
+        # @return [Boolean] whether the path still leads to the folder that was opened
+        def in_place?
+          named = File.stat(@path)
+          open = @folder.stat
+          [named.dev, named.ino] == [open.dev, open.ino]
+        rescue Errno::ENOENT, Errno::ENOTDIR
+          false
+        rescue SystemCallError
+          true # that cannot be told
+        end
 
         # @param file [File]
         # @param size [Integer] bytes

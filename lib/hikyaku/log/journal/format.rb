@@ -20,10 +20,11 @@ module Hikyaku
         ENDING = 2
         CLOSE = 3
         DROPPED = 4
+        SKIP = 5
         # The log's own types: they take a position each.
         TYPES = (16..63)
         NAMES = {
-          MARK => "MARK", ENDING => "END", CLOSE => "CLOSE", DROPPED => "DROPPED", 16 => "UPDATE", 17 => "KEY", 32 => "ENQUEUE", 33 => "FREE",
+          MARK => "MARK", ENDING => "END", CLOSE => "CLOSE", DROPPED => "DROPPED", SKIP => "SKIP", 16 => "UPDATE", 17 => "KEY", 32 => "ENQUEUE", 33 => "FREE",
           34 => "STATE", 35 => "QUEUE", 36 => "QUEUE_GONE", 37 => "PRODUCER", 38 => "PRODUCER_GONE", 39 => "BOOT"
         }.freeze
 
@@ -103,6 +104,12 @@ module Hikyaku
         # @param now [Integer] milliseconds since 1970
         # @return [String]
         def mark(seed, position, type, synced, now) = record(seed, position, type, 0, [synced, now].pack("Q<Q<"))
+
+        # @param seed [Integer]
+        # @param position [Integer] of the next record
+        # @param skipped [String] the bytes of the segment that are not read: 24 at least, a multiple of 8
+        # @return [String] what is written over the first of them
+        def skip(seed, position, skipped) = record(seed, position, SKIP, 0, skipped.byteslice(RECORD_BYTES..)).byteslice(0, RECORD_BYTES)
 
         # @param bytes [String] a record from its first byte to the end of its body
         # @param seed [Integer]

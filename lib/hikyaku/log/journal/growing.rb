@@ -37,9 +37,7 @@ module Hikyaku
           raise too_large(space) if space > segment_bytes - Format::HEADER_BYTES - Format::MARK_BYTES - [@begun_bytes, Format::MARK_BYTES].max
           rotate = !fits?(space)
           needed = (rotate ? 1 : 0) + (urgent ? 0 : 1)
-          unless ready(needed)
-            raise Full, "there is no room on the disk for another segment of #{segment_bytes} bytes in #{@path}: make room there"
-          end
+          raise disk_full unless ready(needed)
           return unless rotate
           begin_segment
           raise too_large(space) if tail + space + Format::MARK_BYTES > segment_bytes

@@ -4,6 +4,7 @@ require "securerandom"
 require_relative "checkpoint"
 require_relative "errors"
 require_relative "format"
+require_relative "reading"
 require_relative "recovery"
 require_relative "segment"
 require_relative "spares"
@@ -66,11 +67,10 @@ module Hikyaku
 
         private
 
-        def recover(&replay)
+        def recover(report, &replay)
           @lock_file = guarded("lock", "lock") { @files.lock("lock") }
           raise Locked, "#{@path} is in use by another process: only one may write a journal" unless @lock_file
-          recovery = guarded("read", "") { read_all }
-          recovery.replay(&replay) if replay
+          recovery = Reading.of(@path, report) { |reading| read_all(reading, &replay) }
           guarded("repair", "") { take_over(recovery) }
           start(recovery.newest)
         rescue
@@ -80,14 +80,29 @@ module Hikyaku
           recovery&.close
         end
 
-        def read_all
-          @files.list.each { |name| @files.unlink(name) if Format.temporary?(name) }
-          Recovery.new(@files).check!
+        def read_all(reading)
+          recovery = guarded("read", "") do
+            @files.list.each { |name| @files.unlink(name) if Format.temporary?(name) }
+            Recovery.new(@files, reading).check!
+          end
+          if block_given?
+            recovery.replay do |record|
+              reading.record
+              yield record
+            end
+          end
+          recovery
+        rescue
+          recovery&.close
+          raise
         end
 
         # What was read is not known to be on the disk: the process before may have been told of no failure.
         def take_over(recovery)
           newest = recovery.newest
+          skip_holes(newest) if newest
+          @in_order = recovery.closed?
+          @open_end = newest ? newest.limit - newest.offset : 0
           recovery.segments.each do |segment|
             segment.sync if segment.equal?(newest) || segment.position - 1 > recovery.synced
             segment.close
@@ -103,6 +118,20 @@ module Hikyaku
           first = recovery.checkpoint&.first || 1
           dropped = recovery.dropped.select { |number| number >= first }
           @drops = Drops.new(dropped, dropped - (recovery.checkpoint&.dropped || []))
+        end
+
+        # So that whoever reads the segment next goes on where this process does.
+        def skip_holes(newest)
+          @holes = newest.holes.reject(&:recorded)
+          @stats.torn_places = @holes.size
+          @stats.torn_missing = @holes.sum(&:missing)
+          return if @holes.empty?
+          file = @files.reopen(newest.name)
+          @holes.each { |hole| write_all(file, newest.skip(hole), hole.from) }
+          @files.sync(file)
+          @torn_segment = newest.name
+        ensure
+          @files.close(file) if file
         end
 
         def start(newest)
@@ -138,13 +167,15 @@ module Hikyaku
         end
 
         def disk_full
-          Full.new("there is no room on the disk for a segment of #{@segment_bytes} bytes in #{@path}: make room there")
+          Full.none(@path, @spares.shortage, @segment_bytes)
         end
 
         def bring_to_disk(active, written, drops)
           began = Process.clock_gettime(Process::CLOCK_MONOTONIC)
           guarded("sync", active.name) { @files.sync_data(active.file) }
           took = Process.clock_gettime(Process::CLOCK_MONOTONIC) - began
+          lose("") unless @files.in_place?
+          look_for(active)
           @lock.synchronize do
             @synced = written
             @drops.sync(drops)
@@ -189,13 +220,12 @@ module Hikyaku
 
         # It bounds the next opening. Where there is no room for it, it waits.
         def write_checkpoint
-          @checkpoint_due = false
+          @checkpoint_due = @checkpoint_missed = false
           checkpoint = @lock.synchronize { checkpoint_now }
           if guarded("write", Checkpoint::NAME) { replace_checkpoint(checkpoint.to_bytes) }
             @lock.synchronize { @drops.name(checkpoint.first, checkpoint.dropped) }
           else
-            @checkpoint_due = true
-            @spares.refuse
+            @checkpoint_missed = true
           end
         end
 
@@ -218,7 +248,7 @@ module Hikyaku
           @files.rename(Checkpoint::TEMPORARY, Checkpoint::NAME)
           @files.sync_folder
           true
-        rescue *Spares::OUT_OF_SPACE
+        rescue *Spares::SHORTAGES
           false
         end
 

@@ -30,9 +30,11 @@ module Hikyaku
         attr_reader :synced
 
         # @param files [Files]
+        # @param reading [Reading, nil] is told how far it is
         # @yieldparam record [Record] each that verifies, as it is read
-        def initialize(files, &block)
+        def initialize(files, reading = nil, &block)
           @files = files
+          @reading = reading
           @damages = []
           @segments = []
           @leftovers = []
@@ -56,6 +58,9 @@ module Hikyaku
 
         # @return [SegmentReader, nil]
         def newest = @segments.last
+
+        # @return [Boolean] whether whoever wrote it has ended it in order, or nobody ever has
+        def closed? = newest.nil? || newest.ending == Format::CLOSE
 
         # @return [String, nil]
         def identity = @checkpoint&.identity || @segments.find { |segment| segment.header && !segment.trusted? }&.header&.identity
@@ -105,7 +110,7 @@ module Hikyaku
           numbers = @files.list.filter_map { |name| Format.segment_number(name) }.sort
           @newest_number = [numbers.last || 0, @checkpoint&.newest || 0].max
           all = numbers.map do |number|
-            SegmentReader.new(@files, number).tap do |segment|
+            SegmentReader.new(@files, number, @reading).tap do |segment|
               examine(segment) { |record| yield record if block_given? } unless dropped?(number)
               segment.close
             end
@@ -117,7 +122,14 @@ module Hikyaku
           segment.each(&block)
           segment.look_behind if segment.number == @newest_number
           @synced = [@synced, segment.synced].max
+          bridge(segment, &block) if segment.number == @newest_number
           @dropped |= segment.dropped
+        end
+
+        # What nobody knows to have been synced may be torn: then what is whole behind it counts.
+        def bridge(segment, &block)
+          segment.bridge(&block) if @synced < segment.position
+          @synced = [@synced, segment.synced].max
         end
 
         # What the newest segment says of itself would leave nothing.
@@ -144,6 +156,7 @@ module Hikyaku
           return if last.header && !(last.header.first > before.position && last.offset == Format::HEADER_BYTES && last.size == last.header.size)
           before.look_behind
           @synced = [@synced, before.synced].max
+          bridge(before)
           @unbegun = @segments.pop
         end
 

@@ -19,6 +19,7 @@ module Hikyaku
         # @return [Record]
         # @raise [Corrupt] it is not what was written
         # @raise [ArgumentError] its segment is gone
+        # @raise [Unread] there are too many open files: it can be tried again
         # @raise [Failed]
         def reread(place)
           number = place >> 32
@@ -65,6 +66,8 @@ module Hikyaku
           return @reading.last if @reading&.first == segment.number
           forget_reading
           (@reading = [segment.number, @files.open(segment.name)]).last
+        rescue Errno::EMFILE, Errno::ENFILE => error
+          raise Unread, "cannot open #{File.join(@path, segment.name)}: #{error.message}; allow more open files"
         end
 
         def forget_reading

@@ -115,7 +115,7 @@ module Hikyaku
             append(record, size)
             yield written if block_given? && (written += 1) % 10_000 == 0
           end
-          finish(Format::CLOSE)
+          finish(Format::MARK)
         end
 
         def begin_segment(size)
@@ -145,10 +145,10 @@ module Hikyaku
           @batch = Batch.new(@segment, tail, @last)
         end
 
-        # What CLOSE says was synced is: the file gets its name only when all of it is.
+        # What the last MARK says was synced is: the file gets its name only when all of it is. No CLOSE: what the log had given may be missing.
         def finish(type)
           write_batch
-          write(Format.mark(@segment.seed, @last + 1, type, (type == Format::CLOSE) ? @last : @synced, now), @batch.offset)
+          write(Format.mark(@segment.seed, @last + 1, type, (type == Format::MARK) ? @last : @synced, now), @batch.offset)
           @files.sync(@segment.file)
           @files.close(@segment.file)
         end

@@ -11,11 +11,24 @@ module Hikyaku
       # holds a window of the file, whatever the size of the segment.
       class SegmentReader
         WINDOW = 1024 * 1024
-        # Bytes that are searched at once for what may be a record.
+        # Bytes that are searched at once for what may be a record, at first and at most: it may be near, or far.
+        SEARCHED_FIRST = 256
         SEARCHED = 64 * 1024
+        # Segments' worth of bytes that are verified to find what is whole behind the end. What stood in the segment before takes
+        # two at most; bodies that are made of heads, each of a long record, take no more than that.
+        SEARCH_SEGMENTS = 4
         # What a MARK, END or CLOSE has from its flags on.
         MARK_TRACE = "\0\0\0\xEF\xFF\xFF\xFF".b.freeze
-        private_constant :WINDOW, :SEARCHED, :MARK_TRACE
+        # What does not count behind something that does not verify.
+        NOT_BEHIND = [Format::DROPPED, Format::ENDING, Format::CLOSE].freeze
+        private_constant :WINDOW, :SEARCHED_FIRST, :SEARCHED, :SEARCH_SEGMENTS, :MARK_TRACE, :NOT_BEHIND
+
+        # Bytes between two records in which nothing verifies: `to` is the offset of the second. `first` to `last` are the positions
+        # that are missing there; `last` is below `first` when none is. `recorded`: a SKIP says so in the segment.
+        Hole = Struct.new(:from, :to, :first, :last, :recorded) do
+          # @return [Integer] how many positions are missing
+          def missing = last - first + 1
+        end
 
         # @return [Integer] by the name of the file
         attr_reader :number
@@ -34,11 +47,17 @@ module Hikyaku
         # @return [Array<Integer>] numbers that the segment says were dropped
         attr_reader :dropped
 
+        # @return [Array<Hole>] what is not read of it, in order
+        attr_reader :holes
+
         # @param files [Files]
         # @param number [Integer]
-        def initialize(files, number)
+        # @param reading [Reading, nil] is told how far it is
+        def initialize(files, number, reading = nil)
           @files = files
           @number = number
+          @reading = reading
+          @bridged = {}
           @size = files.size(file)
           close
           @header = Format.parse_header(bytes(0, Format::HEADER_BYTES))
@@ -56,12 +75,25 @@ module Hikyaku
         # @return [self]
         def each(verify: true, upto: limit)
           rewind
-          while @header && @ending.nil? && @offset < upto && (record = record_at(@offset, due: @position, verify: verify))
-            note(record)
-            yield record if block_given?
-          end
+          read(verify, upto) { |record| yield record if block_given? }
           self
         end
+
+        # Goes on behind what does not verify, as long as there are records: only where nothing says that what is missing was synced.
+        # DROPPED and END there are not read: what they rely on may be missing.
+        #
+        # @yieldparam record [Record] each that verifies
+        # @return [void]
+        def bridge
+          while @header && @ending.nil? && (to, position = behind)
+            @bridged[@offset] = Hole.new(@offset, to, @position, position - 1, false)
+            read(true, limit, bridging: true) { |whole| yield whole if block_given? }
+          end
+        end
+
+        # @param hole [Hole]
+        # @return [String] what says in the segment that it is not read
+        def skip(hole) = Format.skip(seed, hole.last + 1, bytes(hole.from, hole.to - hole.from))
 
         # Looks for what says that something was synced behind the end, at every multiple of 8.
         #
@@ -89,7 +121,7 @@ module Hikyaku
           at = look_at(offset, Format::RECORD_BYTES)
           length, checksum, position, type, flags, zero, inverse = @window.unpack("L<L<Q<CCS<L<", offset: at)
           return unless inverse && length ^ inverse == 0xffffffff && zero == 0 && offset + Format::RECORD_BYTES + length <= limit
-          return if due && position != due
+          return if due && ((type == Format::SKIP) ? position < due : position != due)
           return unless Format::TYPES.include?(type) || own?(type, length)
           at = look_at(offset, Format::RECORD_BYTES + length)
           return if verify && CRC32C.update(seed, @window.byteslice(at + 8, Format::RECORD_BYTES - 8 + length)) != checksum
@@ -112,8 +144,10 @@ module Hikyaku
         # @param offset [Integer] a multiple of 8
         # @return [Integer] where the next record may stand, from there on
         def next_candidate(offset)
+          searched = SEARCHED_FIRST
           while offset < limit
-            words = bytes(offset, [SEARCHED, limit - offset].min).unpack("L<*")
+            words = bytes(offset, [searched, limit - offset].min).unpack("L<*")
+            searched = [4 * searched, SEARCHED].min
             0.step(words.size - 6, 2) { |i| return offset + 4 * i if words[i] ^ words[i + 5] == 0xffffffff }
             offset += [4 * words.size - 24 + 8, 8].max / 8 * 8
           end
@@ -149,17 +183,61 @@ module Hikyaku
           @ending = nil
           @synced = 0
           @dropped = []
+          @holes = []
+        end
+
+        def read(verify, upto, bridging: false)
+          while @ending.nil? && @offset < upto
+            if (hole = @bridged[@offset])
+              pass(hole)
+            elsif (record = @header && record_at(@offset, due: @position, verify: verify)) && !(bridging && NOT_BEHIND.include?(record.type))
+              note(record)
+              yield record
+            else
+              return
+            end
+          end
+        end
+
+        def pass(hole)
+          @holes << hole
+          @offset = hole.to
+          @position = hole.last + 1
+        end
+
+        # Where the records go on behind what is not read: at the first of the log that verifies, or behind what does not count.
+        #
+        # @return [Array(Integer, Integer), nil] offset and position
+        def behind
+          record = record_at(@offset, due: @position)
+          return [@offset + Format.space(record.body.bytesize), record.position] if record
+          at = next_candidate(@offset + Format::RECORD_BYTES)
+          while at < limit
+            record = record_at(at) if worth_verifying?(at)
+            return [at, record.position] if record
+            at = next_candidate(at + 8)
+          end
+        end
+
+        def worth_verifying?(offset)
+          length, position, type = bytes(offset, Format::RECORD_BYTES).unpack("L<x4Q<C")
+          @allowance ||= SEARCH_SEGMENTS * limit
+          return false unless type && position >= @position && type >= Format::TYPES.first && length <= [@allowance, limit - offset].min
+          @allowance -= length
+          true
         end
 
         def seed = @seed ||= Format.seed(@header.salt)
 
         def own?(type, length)
-          (type == Format::DROPPED) ? length % 8 == 0 : length == 16 && type.between?(Format::MARK, Format::CLOSE)
+          [Format::DROPPED, Format::SKIP].include?(type) ? length % 8 == 0 : length == 16 && type.between?(Format::MARK, Format::CLOSE)
         end
 
         def note(record)
+          from = @offset
           @offset += Format.space(record.body.bytesize)
           case record.type
+          when Format::SKIP then pass(Hole.new(from, @offset, @position, record.position - 1, true))
           when Format::DROPPED then @dropped.concat(record.body.unpack("Q<*").select { |other| other < number })
           when Format::MARK, Format::ENDING, Format::CLOSE
             @synced = [@synced, record.body.unpack1("Q<")].max
@@ -185,19 +263,20 @@ module Hikyaku
         # @return [Integer] where they begin in it
         def look_at(offset, size)
           if offset < @window_at || offset + size > @window_at + @window.bytesize
-            @window = read(offset, [size, WINDOW].max)
+            @window = read_bytes(offset, [size, WINDOW].max)
             @window_at = offset
           end
           offset - @window_at
         end
 
-        def read(offset, size)
+        def read_bytes(offset, size)
           got = "".b
           while got.bytesize < size
             piece = @files.read(file, size - got.bytesize, offset + got.bytesize)
-            return got if piece.empty?
+            break if piece.empty?
             got << piece
           end
+          @reading&.read(got.bytesize, 0)
           got
         end
       end

@@ -9,7 +9,8 @@ module Hikyaku
       class Spares
         # Bytes that are written at once.
         ZEROS = ("\0".b * 1024 * 1024)
-        OUT_OF_SPACE = [Errno::ENOSPC, Errno::EDQUOT].freeze
+        # Room on the disk, or descriptors: what passes.
+        SHORTAGES = [Errno::ENOSPC, Errno::EDQUOT, Errno::EMFILE, Errno::ENFILE].freeze
         private_constant :ZEROS
 
         # A file that is ready.
@@ -23,25 +24,23 @@ module Hikyaku
           @size = size
           @number = number
           @ready = Thread::Queue.new
-          @full = false
+          @shortage = nil
           @making = Mutex.new
         end
 
         # @return [Integer] how many are ready
         def count = @ready.size
 
+        # @return [SystemCallError, nil] why another could not be made; nil: it could, or none was tried
+        attr_reader :shortage
+
         # @return [Boolean] whether there was no room for another
-        def full? = @full
+        def full? = !@shortage.nil?
 
         # To be tried again.
         #
         # @return [void]
-        def retry = @full = false
-
-        # The disk had no room for something else of the journal.
-        #
-        # @return [void]
-        def refuse = @full = true
+        def retry = @shortage = nil
 
         # @return [Spare, nil]
         def take = @ready.empty? ? nil : @ready.pop
@@ -52,7 +51,7 @@ module Hikyaku
         # @return [Boolean] whether they are
         # @raise [SystemCallError] but for want of room
         def make(wanted)
-          @making.synchronize { make_one until count >= wanted || @full }
+          @making.synchronize { make_one until count >= wanted || full? }
           count >= wanted
         end
 
@@ -65,7 +64,9 @@ module Hikyaku
         def fill(file, from, to)
           while from < to
             left = to - from
-            from += @files.write(file, (left < ZEROS.bytesize) ? ZEROS.byteslice(0, left) : ZEROS, from)
+            written = @files.write(file, (left < ZEROS.bytesize) ? ZEROS.byteslice(0, left) : ZEROS, from)
+            raise Errno::EIO if written == 0
+            from += written
           end
         end
 
@@ -94,17 +95,23 @@ module Hikyaku
 
         def make_one
           spare = Spare.new(Format.spare_name(@number))
+          @number += 1
           spare.file = @files.create(spare.name)
           fill(spare.file, 0, @size)
           @files.sync(spare.file)
-          @number += 1
           @ready << spare
-        rescue *OUT_OF_SPACE
-          @full = true
-          if spare.file
-            @files.close(spare.file)
-            @files.unlink(spare.name)
-          end
+        rescue SystemCallError => error
+          throw_away(spare) if spare.file
+          raise unless SHORTAGES.any? { |kind| kind === error }
+          @shortage = error
+        end
+
+        # What cannot be deleted now goes when the journal is opened next.
+        def throw_away(spare)
+          @files.close(spare.file)
+          @files.unlink(spare.name)
+        rescue SystemCallError
+          nil
         end
       end
     end
