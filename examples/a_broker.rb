@@ -20,6 +20,8 @@ module ABroker
         pgroup: true, out: File::NULL, err: "#{folder}/log")
       guard = guard(pid)
       begin
+        # It says that it listens, or why it cannot. On a machine that is busy this takes longer than a client waits.
+        600.times { File.size?("#{folder}/log") ? break : sleep(0.1) }
         yield "unix:#{folder}/broker.sock"
       rescue Hikyaku::Broker::Client::Unreachable
         warn File.read("#{folder}/log")

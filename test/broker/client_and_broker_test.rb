@@ -46,7 +46,7 @@ class BrokerClientAndBrokerTest < Minitest::Test
   end
 
   def await
-    Timeout.timeout(20) { sleep 0.01 until yield }
+    Timeout.timeout(60) { sleep 0.01 until yield }
   end
 
   # The larger ones let through much of what is sent, and none of the answers, if all is sent at once.
@@ -235,7 +235,7 @@ class BrokerClientAndKilledBrokerTest < Minitest::Test
     @broker.pause
     batch = Thread.new { client.send_batch("r", Array.new(30, &:to_s), level: :written, timeout: 60) }
     batch.report_on_exception = false
-    Timeout.timeout(20) { sleep 0.01 until batch.stop? }
+    Timeout.timeout(60) { sleep 0.01 until batch.stop? }
     @broker.kill.start
     assert batch.value.all?(&:taken?)
     assert Array.new(5000) { client.send_async("q", "y", level: :memory) }.all? { |pending| pending.value(20).taken? }

@@ -56,6 +56,20 @@ class BrokerClientOutboxTest < Minitest::Test
     assert_predicate @outbox, :batches?
   end
 
+  test "what was refused to the end is sent again in one frame, whether it came alone or in a batch" do
+    outbox
+    add(count: 6)
+    refusals = (2..5).map { |index| Wire::Frames::Refusal.new(index, Wire::Code::QUEUE_FULL, 0) }
+    take(1, request: Wire::Type::SEND_BATCH, count: 2, refusals: refusals)
+    assert_predicate @outbox, :batches?
+    assert_equal 3, add(count: 4).number
+    take(3, request: Wire::Type::SEND_BATCH, count: 4)
+    3.times { add }
+    [7, 8, 9].each { |number| refuse(number) }
+    assert_predicate @outbox, :batches?
+    assert_equal 7, add(count: 3).number
+  end
+
   test "the highest number that was refused is simply the next" do
     outbox
     3.times { add }
@@ -166,6 +180,15 @@ class BrokerClientOutboxTest < Minitest::Test
     assert_equal [far.last], refuse(4098, Wire::Code::SEQUENCE)
     assert_equal [1, true], [far.last.number, far.last.doubtful]
     assert_equal [2], take(1, duplicate: true).map(&:number)
+  end
+
+  test "a number that is too far ahead goes again as a lower one that was refused, though no number above that is in use" do
+    outbox
+    add
+    two = add
+    refuse(1)
+    assert_equal [two], refuse(2, Wire::Code::SEQUENCE)
+    assert_equal 1, two.number
   end
 
   test "what a broker that drains refused was not taken, whether it had a number or not" do

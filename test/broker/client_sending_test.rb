@@ -70,8 +70,18 @@ class BrokerClientSendingTest < Minitest::Test
       serve(peer)
     end)
     client
-    assert_raises(Client::TooBig) { @client.send_message("q", "x" * 4096) }
-    assert @client.send_message("q", "x")
+    # A SEND has 41 bytes before the payload, and the PUSH that delivers it 48.
+    (4049..4096).each { |bytes| assert_raises(Client::TooBig, bytes) { @client.send_message("q", "x" * bytes) } }
+    assert @client.send_message("q", "x" * 4048)
+    assert @client.send_message("q" * 20, "x" * 4036)
+    error = assert_raises(Client::TooBig) { @client.send_message("q" * 20, "x" * 5000) }
+    assert_match(/payload has 5000 bytes.*it may have 4036.*4096/, error.message)
+    error = assert_raises(Client::TooBig) { @client.send_async("q", "x" * 4048, properties: {trace: "4711"}) }
+    assert_match(/payload has 4048 bytes; with its properties, and to this queue, it may have 4036/, error.message)
+    assert @client.send_message("q", "x" * 4036, properties: {trace: "4711"})
+    results = @client.send_batch("q", ["x" * 4048, "x" * 4049, "x" * 2000])
+    assert_equal [true, false, true], results.map { |result| result.is_a?(Client::Receipt) }
+    assert_kind_of Client::TooBig, results[1]
   end
 
   # [arguments, keywords]

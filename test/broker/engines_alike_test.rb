@@ -103,6 +103,24 @@ class BrokerEnginesAlikeTest < Minitest::Test
     client.say(*(0..20).map { |id| Wire.query(what: BrokerContract::EXPLAIN, name: "q", number: id, id: client.next_id) })
   end
 
+  test "whoever looks in reads the same of a receiver that is passed over, and of what is too large for all" do
+    one, other = heard do |side, client|
+      client.ask(:hello, identity: "me", epoch: 1, agent: "test/\u00E9", max_frame: 4096)
+      client.receives("q", credit: 2, lease: 1000)
+      client.sends_all("q", %w[a b c])
+      client.sends("large", "x" * 5000)
+      client.receives("large", number: 2)
+      side.wait(1.5)
+      client.say(Wire.query(what: BrokerContract::EXPLAIN, name: "large", id: client.next_id))
+      look_round(client)
+      client.frees(client.pushes.first)
+      look_round(client)
+    end
+    assert(one.any? { |_, fields| fields[:document].to_s.include?("passed over") })
+    assert(one.any? { |_, fields| fields[:document].to_s.include?("5048 bytes") })
+    one.zip(other).each { |a, b| assert_equal a, b }
+  end
+
   test "whoever looks in reads the same of queues, sessions, dead letters and messages" do
     one, other = heard(max_failures: 1) do |side, client|
       client.ask(:hello, identity: "me", epoch: 1, agent: "test/1")

@@ -10,10 +10,17 @@ class BrokerRubyEngineTest < Minitest::Test
 
   # Files that can be told to fail.
   class Files < Hikyaku::Log::Journal::Files
-    attr_accessor :failing, :full
+    attr_accessor :failing, :full, :scarce
+    # Segments for which there is room; nil: any number.
+    attr_accessor :room
 
     def create(*)
-      raise Errno::ENOSPC if full
+      raise Errno::ENOSPC if full || (room && Dir.glob("{*.seg,spare-*.tmp}", base: path).size >= room)
+      super
+    end
+
+    def open(*)
+      raise Errno::EMFILE if scarce
       super
     end
 
@@ -29,7 +36,7 @@ class BrokerRubyEngineTest < Minitest::Test
   end
 
   def new_engine(**options)
-    @files = Files.new(options[:storage]) if options[:storage]
+    @files = Files.new(options[:storage]).tap { |files| files.room = @room } if options[:storage]
     Hikyaku::Broker::RubyEngine.new(files: @files, **options)
   end
 
@@ -47,6 +54,53 @@ class BrokerRubyEngineTest < Minitest::Test
     assert_nil sender.take { |frame| frame.is_a?(Frames::Ack) && frame.id == 77 }.first
     assert_ended sender, Code::FAILED
     assert_raises(Hikyaku::Broker::StorageFailed) { @engine.commit(wall: @wall) }
+  end
+
+  test "where there is no descriptor to read a message with, it is delivered when there is one, and nothing fails" do
+    begin_engine(storage: true, segment_bytes: SEGMENT, max_memory: 100_000)
+    sender = client
+    60.times do |number|
+      sender.sends("q", number.to_s.ljust(3_000), level: WRITTEN)
+      settle
+    end
+    assert_equal 60, stats[:messages]
+    @files.scarce = true
+    reader = client.receives("q", credit: 60)
+    settle
+    early = reader.pushes.size
+    assert_operator early, :<, 60
+    assert_operator @engine.next_tick, :<=, @now + 0.2
+    @files.scarce = false
+    @engine.tick(now: @now += 1, wall: @wall += 1_000)
+    settle
+    assert_equal 60 - early, reader.pushes.size
+  end
+
+  test "a full disk takes frees and a restart, whatever identities there are and come again" do
+    begin_engine(storage: true, segment_bytes: SEGMENT)
+    most = Hikyaku::Broker::Engine.identities_most(SEGMENT)
+    most.times do |number|
+      sender = client("%03d#{"i" * 252}" % number)
+      sender.sends("q", "x", sequence: 4096, level: WRITTEN)
+      sender.vanishes
+    end
+    @room = @files.room = 4
+    sender = client
+    400.times do
+      sender.sends("q", "x" * 500, level: WRITTEN)
+      settle
+    end
+    assert_operator stats[:refused][Code::DISK_FULL], :>, 0
+    200.times { client("007#{"i" * 252}").vanishes }
+    messages = stats[:messages]
+    8.times do |number|
+      @engine.drop_dead
+      start_engine
+      assert_equal messages - number, stats[:messages]
+      reader = client.receives("q", credit: 1)
+      assert_taken reader.frees(reader.pushes.first)
+    end
+    assert_equal most, stats[:identities]
   end
 
   test "a disk that was full is tried again, and takes more when there is room" do

@@ -51,7 +51,7 @@ class BrokerServerTest < Minitest::Test
     FileUtils.rm_rf(@folder)
   end
 
-  def run_server(&block) = Timeout.timeout(10, Minitest::Assertion, "the server does not notice that it has ended") { @server.run(&block) }
+  def run_server(&block) = Timeout.timeout(60, Minitest::Assertion, "the server does not notice that it has ended") { @server.run(&block) }
 
   {"F" => "a failed storage", "M" => "a want of memory"}.each do |letter, name|
     test "a server that has ended by #{name} says why, and its code is 1" do

@@ -25,7 +25,7 @@ class WireTest < Minitest::Test
         assert_predicate frame, :frozen?
         expected = vector.except(:name, :frame, :hex)
         assert_equal expected, Vectors.fields_of(frame), vector[:name]
-        wire_name = {"WELCOME" => :ACK, "RECEIPT" => :ACK}.fetch(vector[:frame], vector[:frame].to_sym)
+        wire_name = {"WELCOME" => :ACK, "RECEIPT" => :ACK, "FORGET" => :DRAIN}.fetch(vector[:frame], vector[:frame].to_sym)
         assert_equal wire_name, Wire::Frames.name_of(frame)
       end
     end

@@ -124,6 +124,8 @@ module BrokerContract
   SEGMENTS = 6
   SESSIONS = 7
   PURGE = 8
+  IDENTITIES = 16
+  DROP_IDENTITY = 17
 
   # What drives an engine in a test.
   module Driving
@@ -164,10 +166,20 @@ module BrokerContract
       start_engine
     end
 
-    # The broker is killed, and starts again.
+    # The broker is killed, and starts again. A block may change what is in its folder before.
     def crash
       @engine.drop_dead
+      yield @folder if block_given?
       start_engine
+    end
+
+    # One bit of this text, where it stands in the newest segment.
+    def change_byte(folder, text)
+      path = Dir["#{folder}/*.seg"].max
+      bytes = File.binread(path)
+      at = bytes.index(text) or raise "#{text} is not in #{path}"
+      bytes.setbyte(at, bytes.getbyte(at) ^ 1)
+      File.binwrite(path, bytes)
     end
 
     def connect(address: "192.0.2.1")
@@ -292,9 +304,12 @@ end
 
 require "contracts/broker/coming_back"
 require "contracts/broker/greeting"
+require "contracts/broker/identities"
 require "contracts/broker/keeping"
 require "contracts/broker/limits"
+require "contracts/broker/names"
 require "contracts/broker/numbering"
+require "contracts/broker/passing_over"
 require "contracts/broker/querying"
 require "contracts/broker/receiving"
 require "contracts/broker/repeating"

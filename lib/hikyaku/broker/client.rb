@@ -26,12 +26,15 @@ module Hikyaku
     # deliveries stay the parent's.
     class Client
       # Queries of docs/protocol.md, section 9.
-      QUERIES = {queues: 1, explain: 2, dead: 3, replay: 4, drop: 5, segments: 6, sessions: 7, purge: 8}.freeze
+      QUERIES = {queues: 1, explain: 2, dead: 3, replay: 4, drop: 5, segments: 6, sessions: 7, purge: 8, identities: 16, drop_identity: 17}.freeze
       # Kinds of destinations.
       KINDS = {queue: 0, client: 1}.freeze
-      # Bytes of a frame beside names, properties and payload.
-      OVERHEAD = 64
-      private_constant :QUERIES, :KINDS, :OVERHEAD
+      # Bytes of frames beside names, properties and payload, and of each message in a SEND_BATCH.
+      SEND_BYTES = 40
+      PUSH_BYTES = 48
+      BATCH_BYTES = 44
+      ITEM_BYTES = 6
+      private_constant :QUERIES, :KINDS, :SEND_BYTES, :PUSH_BYTES, :BATCH_BYTES, :ITEM_BYTES
 
       class << self
         # Makes a client, which has a connection. With a block it is closed at its end.
@@ -129,7 +132,9 @@ module Hikyaku
         post(queue, Message.new(payload, properties: properties), fields(to, level, priority, delay, ttl), wait: wait, timeout: timeout)
       end
 
-      # Sends messages together, and waits for their acknowledgement. Those that can be taken are taken.
+      # Sends messages together, and waits for their acknowledgement. Those that can be taken are taken. When one is refused for a reason
+      # that may pass ({Refused#retryable?}), those that stand behind it in the same frame (of up to 1,024 messages) are refused like it: what
+      # is then sent again keeps its order.
       #
       # @param queue [String]
       # @param messages [Array<Message, Object>] messages, or payloads
@@ -164,14 +169,16 @@ module Hikyaku
       # @param lease [Numeric, nil] seconds; nil: the broker's usual. The client renews it while the block runs
       # @param in_hand [Boolean] tells the broker when work on a message begins, so that it knows which one killed this process
       # @param retry_in [Numeric, #call] seconds before a rejected message is delivered again, or what says so for a delivery
-      # @param on_error [#call, nil] is told of errors of the block, with the delivery
+      # @param on_error [#call, nil] is told of errors of the block, with the delivery ({Receiver#work})
+      # @param timeout [Numeric, nil, false] seconds that the block may run before its message is given to another receiver ({Receiver#work}); nil or
+      #   false: any number
       # @yieldparam delivery [Delivery]
       # @return [Subscription]
       # @raise [Refused, Unreachable]
       def subscribe(queue = nil, concurrency: 1, credit: 200, credit_bytes: 0, lease: nil, in_hand: true,
-        retry_in: Receiver::USUAL_DELAY, on_error: nil, &block)
+        retry_in: Receiver::USUAL_DELAY, on_error: nil, timeout: Receiver::USUAL_TIMEOUT, &block)
         raise ArgumentError, "subscribe takes a block; receiver gives deliveries one by one" unless block
-        receiver = receiver(queue, credit: credit, credit_bytes: credit_bytes, lease: lease, in_hand: in_hand)
+        receiver = receiver(queue, credit: credit, credit_bytes: credit_bytes, lease: lease, in_hand: in_hand, timeout: timeout)
         subscription = Subscription.new(receiver, concurrency: concurrency, retry_in: retry_in, on_error: on_error, &block)
         @mutex.synchronize { @subscriptions << subscription }
         subscription
@@ -184,14 +191,17 @@ module Hikyaku
       # @param credit_bytes [Integer] the same in bytes; 0: any number
       # @param lease [Numeric, nil] seconds; nil: the broker's usual
       # @param in_hand [Boolean] tells the broker when one is taken, so that it knows which one killed this process
+      # @param timeout [Numeric, nil, false] seconds that a block of {Receiver#work} may run, and after which what waits here goes back when nobody
+      #   asks for it; nil or false: any number
       # @return [Receiver]
       # @raise [Refused, Unreachable]
-      def receiver(queue = nil, credit: 200, credit_bytes: 0, lease: nil, in_hand: true)
+      def receiver(queue = nil, credit: 200, credit_bytes: 0, lease: nil, in_hand: true, timeout: Receiver::USUAL_TIMEOUT)
         raise ArgumentError, "a client without an identity has no queue of its own" if queue.nil? && identity.empty?
+        raise ArgumentError, "timeout is seconds above 0, or nil for no limit, not #{timeout.inspect}" if timeout && !(timeout.is_a?(Numeric) && timeout.positive?)
         lease = Link.milliseconds(lease || 0)
         link = self.link
         receiver = Receiver.new(link, number: next_number, queue: queue || identity, own: queue.nil?, credit: credit,
-          credit_bytes: credit_bytes, lease: lease, in_hand: in_hand)
+          credit_bytes: credit_bytes, lease: lease, in_hand: in_hand, timeout: timeout)
         link.subscribe(receiver)
         receiver.await(@timeout)
       end
@@ -256,6 +266,21 @@ module Hikyaku
       # @raise [Failure]
       def sessions = query(:sessions).fetch("sessions", [])
 
+      # @param prefix [String] with which they begin
+      # @param limit [Integer] how many at most
+      # @return [Array<Hash{String => Object}>] the identities whose numbered messages the broker remembers: those that are not
+      #   connected, for longest before others, then those that are
+      # @raise [Failure]
+      def identities(prefix = "", limit: 1000) = query(:identities, name: prefix, limit: limit).fetch("identities", [])
+
+      # Lets the broker forget an identity: its epoch, and which of its numbered messages were taken.
+      #
+      # @param identity [String] of which no client is connected
+      # @return [Boolean] it was remembered
+      # @raise [Refused] a client is connected with it
+      # @raise [Failure]
+      def drop_identity(identity) = query(:drop_identity, name: identity).fetch("count").positive?
+
       # @return [Float] seconds that an answer takes
       # @raise [Failure]
       def ping
@@ -268,7 +293,7 @@ module Hikyaku
       def connected? = link.connected?
 
       # The orderly end: takes nothing more, gives back what was not begun, waits for the blocks that run and for the acknowledgement of what
-      # was sent. What is still out then goes back, and counts as nothing.
+      # was sent. What is still out then goes back, and counts as nothing. An identity that was made for this client is forgotten.
       #
       # @param timeout [Numeric, nil] seconds; nil: as long as it takes
       # @return [Boolean] all of it was done in time
@@ -328,7 +353,9 @@ module Hikyaku
       def post(queue, message, fields, timeout:, wait: true, soon: true)
         link = self.link
         named!(queue)
-        link.post(count: 1, bytes: OVERHEAD + queue.bytesize + message.bytesize, wait: wait, soon: soon, timeout: timeout) do |number|
+        # What is delivered has to fit into a frame, too.
+        bytes = [SEND_BYTES + queue.bytesize, PUSH_BYTES].max + message.bytesize
+        link.post(count: 1, bytes: bytes, payload: message.payload.bytesize, wait: wait, soon: soon, timeout: timeout) do |number|
           Wire.send_message(id: number, sequence: sequence(number), to: queue, payload: message.payload, properties: message.packed, **fields)
         end
       end
@@ -344,8 +371,8 @@ module Hikyaku
       def part_size(queue, messages)
         return 1 unless link.batches?
         most, bytes = link.batch_limits
-        left = bytes - OVERHEAD - queue.bytesize
-        fitting = messages.first(most).take_while { |message| (left -= message.bytesize + 6) >= 0 }
+        left = bytes - BATCH_BYTES - queue.bytesize
+        fitting = messages.first(most).take_while { |message| (left -= message.bytesize + ITEM_BYTES) >= 0 }
         [fitting.size, 1].max
       end
 
@@ -354,7 +381,7 @@ module Hikyaku
         return post(queue, part.first, fields, timeout: timeout) if part.size == 1
         named!(queue)
         items = part.map { |message| [message.packed, message.payload] }
-        bytes = OVERHEAD + queue.bytesize + part.sum { |message| message.bytesize + 6 }
+        bytes = BATCH_BYTES + queue.bytesize + part.sum { |message| message.bytesize + ITEM_BYTES }
         link.post(count: part.size, bytes: bytes, timeout: timeout) do |number, offset, count|
           Wire.send_batch(id: number, sequence: sequence(number), to: queue, messages: items[offset, count], **fields)
         end

@@ -19,6 +19,42 @@ module Hikyaku
     # `now` is seconds of a clock that only goes forward, `wall` milliseconds since 1970. Engines are not thread-safe.
     # `test/contracts/broker_contract.rb` runs over every engine. hk_broker.h is the same contract in C.
     module Engine
+      # Bytes of the largest record of an identity: its head, its fields, 255 bytes of name, 512 of the map, and up to a multiple of 8.
+      IDENTITY_BYTES = 816
+      # Bytes of a segment where none are given.
+      SEGMENT_BYTES = 32 * 1024 * 1024
+      # Bytes of a segment for its header, BOOT, END, the name of the queue, the fields and words of the message, and DROPPED.
+      BESIDE_MESSAGE = 2560
+      private_constant :IDENTITY_BYTES, :SEGMENT_BYTES, :BESIDE_MESSAGE
+
+      # Every segment repeats the identities that are remembered: they have half of it.
+      #
+      # @param segment_bytes [Integer, nil] nil or 0: the usual size
+      # @return [Integer] how many there may be
+      def self.identities_most(segment_bytes)
+        segment_of(segment_bytes) / 2 / IDENTITY_BYTES
+      end
+
+      # @param segment_bytes [Integer, nil]
+      # @param identities [Integer] that may be remembered
+      # @return [Integer] bytes of properties and payload that fit into a segment beside so many identities, whatever else it begins with
+      def self.message_most(segment_bytes, identities)
+        segment_of(segment_bytes) - BESIDE_MESSAGE - identities * IDENTITY_BYTES
+      end
+
+      def self.segment_of(bytes) = bytes.to_i.zero? ? SEGMENT_BYTES : bytes
+      private_class_method :segment_of
+
+      # @param wanted [Integer, nil] nil or 0: nothing is asked for
+      # @param segment_bytes [Integer, nil]
+      # @return [void]
+      # @raise [ArgumentError] they would not fit into a segment
+      def self.check_identities(wanted, segment_bytes)
+        most = identities_most(segment_bytes)
+        return if wanted.to_i <= most
+        raise ArgumentError, "max_identities is #{wanted}, but half a segment holds #{most}: give max_identities a lower value, or segment_bytes a higher one"
+      end
+
       # @!method initialize(storage: nil, now:, wall:, **limits)
       #   @param storage [String, nil] the journal's folder, which exists; nil: level memory alone
       #   @see RubyEngine#initialize

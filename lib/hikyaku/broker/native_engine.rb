@@ -3,6 +3,7 @@
 require "securerandom"
 require_relative "../hub/native_engine"
 require_relative "../log/journal/errors"
+require_relative "../log/journal/reading"
 require_relative "engine"
 require_relative "errors"
 require_relative "hello"
@@ -19,8 +20,8 @@ module Hikyaku
       include Engine
 
       LIMITS = %i[segment_bytes max_memory max_storage max_frame heartbeat_least heartbeat_most window_messages window_bytes
-        lease lease_most max_failures max_crashes max_queue_messages max_queue_bytes max_queues max_sessions max_subscriptions
-        queue_idle producer_idle].freeze
+        lease lease_most max_failures max_crashes max_queue_messages max_queue_bytes max_queues max_identities
+        max_sessions max_subscriptions queue_idle producer_idle].freeze
       # Lanes of what may take long: hk_lane_t.
       SYNC = 0
       SPACE = 1
@@ -32,19 +33,24 @@ module Hikyaku
       # @param now [Float] seconds on the engine's clock
       # @param wall [Integer] ms since 1970
       # @param secret [String] 16 random bytes: of hashes
+      # @param report [#call, nil] is given a level of a logger, and a sentence: how far the reading of the journal is
       # @param limits [Hash{Symbol => Integer}] by the names of hk_broker_options_t; 0 or nil: the usual
+      # @raise [ArgumentError] a limit is not known, or does not fit into a segment
       # @raise [Log::Journal::Locked] another process has the journal
-      # @raise [Log::Journal::Corrupt]
+      # @raise [Log::Journal::Corrupt, Log::Journal::Interrupted]
+      # @raise [Log::Journal::Full] there is no room for a segment
       # @raise [SystemCallError]
       def initialize(storage: nil, level: nil, open: false, now: Process.clock_gettime(Process::CLOCK_MONOTONIC),
-        wall: Process.clock_gettime(Process::CLOCK_REALTIME, :millisecond), secret: SecureRandom.bytes(16), **limits)
+        wall: Process.clock_gettime(Process::CLOCK_REALTIME, :millisecond), secret: SecureRandom.bytes(16), report: nil, **limits)
         unknown = limits.keys - LIMITS
         raise ArgumentError, "unknown limits: #{unknown.join(", ")}" if unknown.any?
+        Engine.check_identities(limits[:max_identities], limits[:segment_bytes]) if storage
         @storage = storage&.to_s
         @sessions = {}
         @last_number = 0
         level ||= storage ? Level::WRITTEN : Level::MEMORY
-        status, trouble = _open({storage: @storage, level: level, open: open, secret: secret, **limits}, now, wall)
+        options = {storage: @storage, level: level, open: open, secret: secret, **limits}
+        status, trouble = @storage ? Log::Journal::Reading.of(@storage, report) { |reading| _open(options, now, wall, reading) } : _open(options, now, wall, nil)
         refuse_to_open(status, trouble) if status
       end
 
@@ -135,6 +141,7 @@ module Hikyaku
 
       def refuse_to_open(status, trouble)
         sentence, _, _, errno = trouble
+        raise Log::Journal::Full.none(@storage, SystemCallError.new(errno)) if sentence.start_with?("making a segment")
         raise Log::Journal.refusal(@storage, status, trouble) || SystemCallError.new(sentence, errno)
       end
     end

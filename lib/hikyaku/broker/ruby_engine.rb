@@ -10,6 +10,7 @@ require_relative "ruby_engine/answering"
 require_relative "ruby_engine/carrying"
 require_relative "ruby_engine/dispatching"
 require_relative "ruby_engine/greeting"
+require_relative "ruby_engine/identifying"
 require_relative "ruby_engine/keeping"
 require_relative "ruby_engine/limits"
 require_relative "ruby_engine/querying"
@@ -41,6 +42,7 @@ module Hikyaku
       include Carrying
       include Dispatching
       include Greeting
+      include Identifying
       include Keeping
       include Querying
       include Receiving
@@ -53,13 +55,18 @@ module Hikyaku
       # @param level [Integer, nil] of SENDs that leave it to the broker; nil: written, or memory without storage
       # @param open [Boolean] whoever says HELLO may do everything, nobody is asked
       # @param files [Log::Journal::Files, nil] the system calls of the journal
+      # @param report [#call, nil] is given a level of a logger, and a sentence: how far the reading of the journal is
       # @param now [Float] seconds of a clock that only goes forward
       # @param wall [Integer] ms since 1970
       # @param limits [Hash{Symbol => Integer}] see {Limits}
-      # @raise [Log::Journal::Corrupt, Log::Journal::Locked, Log::Journal::Full]
-      def initialize(storage: nil, segment_bytes: nil, level: nil, open: false, files: nil,
+      # @raise [ArgumentError] a limit is not known, or does not fit into a segment
+      # @raise [Log::Journal::Corrupt, Log::Journal::Locked, Log::Journal::Full, Log::Journal::Interrupted]
+      def initialize(storage: nil, segment_bytes: nil, level: nil, open: false, files: nil, report: nil,
         now: Process.clock_gettime(Process::CLOCK_MONOTONIC), wall: Process.clock_gettime(Process::CLOCK_REALTIME, :millisecond), **limits)
         @limits = Limits.new(**limits)
+        Engine.check_identities(limits[:max_identities], segment_bytes) if storage
+        @max_identities = [@limits.max_identities, (Engine.identities_most(segment_bytes) if storage)].compact.min
+        @kept_most = Engine.message_most(segment_bytes, @max_identities) if storage
         @open = open
         @now = now
         @wall = wall
@@ -68,7 +75,9 @@ module Hikyaku
         @sessions = {}
         @identities = {}
         @producers = {}
+        @idle_producers = {}.compare_by_identity
         @queues = {}
+        @idle_queues = {}.compare_by_identity
         @messages = {}
         @ready = []
         @asking = []
@@ -80,7 +89,7 @@ module Hikyaku
         @draining = @closed = @failed = @sync_asked = nil
         start_counting
         start_timing
-        open_storage(storage, segment_bytes, files) if storage
+        open_storage(storage, segment_bytes, files, report) if storage
       end
 
       def close(now:, wall:)
@@ -190,7 +199,8 @@ module Hikyaku
       def drained? = !@draining.nil? && @answers.empty? && @unwritten.empty? && @unsynced.empty? && @sessions.each_value.all? { |session| session.deliveries.empty? }
 
       def stats
-        {sessions: @sessions.size, queues: @queues.size, messages: @messages.size, bytes: @bytes, memory_bytes: @memory_bytes,
+        {sessions: @sessions.size, queues: @queues.size, identities: @remembered, identities_evicted: @evicted, messages: @messages.size, messages_lost: @messages_lost, bytes: @bytes,
+         memory_bytes: memory_bytes, index_bytes: index_bytes,
          ready: @messages.size - @delayed - @dead - (out = @queues.each_value.sum(&:out)), delayed: @delayed, out: out, dead: @dead,
          received: @received.dup, delivered: @delivered, freed: @freed, redelivered: @redelivered, failed: @failures, crashed: @crashed,
          released: @released, expired: @expired, duplicates: @duplicates, stale: @stale, copied: @copied, refused: @refused.dup, journal: @ledger&.stats}
@@ -212,7 +222,7 @@ module Hikyaku
       end
 
       def start_counting
-        @bytes = @memory_bytes = @delayed = @dead = 0
+        @bytes = @content_bytes = @delayed = @dead = @remembered = @evicted = @messages_lost = 0
         @delivered = @freed = @redelivered = @failures = @crashed = @released = @expired = @duplicates = @stale = @copied = 0
         @received = [0, 0, 0]
         @refused = Array.new(24, 0)
@@ -236,6 +246,7 @@ module Hikyaku
         when Wire::Frames::Unsubscribe then unsubscribe(session, frame)
         when Wire::Frames::Query then query(session, frame)
         when Wire::Frames::Drain then stop_deliveries(session)
+        when Wire::Frames::Forget then stop_deliveries(session, forgets: true)
         else end_with(session, Wire::Code::UNEXPECTED, "HELLO is said once", id: frame.id)
         end
       end
@@ -247,8 +258,9 @@ module Hikyaku
       end
 
       # It finishes what it has, and goes.
-      def stop_deliveries(session)
+      def stop_deliveries(session, forgets: false)
         session.drains = true
+        session.forgets ||= forgets
         session.subscriptions.each_value do |subscription|
           subscription.queue.rotation.delete(subscription)
           subscription.queue.look = true
@@ -269,7 +281,7 @@ module Hikyaku
 
       def forget_all
         @ledger = nil
-        [@sessions, @identities, @producers, @queues, @messages, @ready, @asking, @answers, @unwritten, @unsynced].each(&:clear)
+        [@sessions, @identities, @producers, @idle_producers, @queues, @idle_queues, @messages, @ready, @asking, @answers, @unwritten, @unsynced].each(&:clear)
       end
     end
   end

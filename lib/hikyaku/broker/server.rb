@@ -3,8 +3,8 @@
 require "fileutils"
 require_relative "../broker"
 require_relative "../config"
+require_relative "../open_files"
 require_relative "../server/listener"
-require_relative "../server/open_files"
 require_relative "../server/signalled"
 require_relative "address"
 require_relative "server/authenticator"
@@ -46,10 +46,12 @@ module Hikyaku
       # @param config [Config]
       # @param logger [Logger]
       # @param reactor [NativeReactor, nil] the hub's, which is to carry the broker, too; nil: it gets one of its own
-      def initialize(config, logger:, reactor: nil)
+      # @param connections [Integer, nil] clients for which a hub in the same process leaves room; nil: there is none
+      def initialize(config, logger:, reactor: nil, connections: nil)
         @config = config
         @logger = logger
         @reactor = reactor
+        @connections = connections
         @addresses = []
       end
 
@@ -57,15 +59,16 @@ module Hikyaku
       #
       # @return [self]
       # @raise [Hikyaku::Server::CannotListen]
-      # @raise [CannotStore, Log::Journal::Locked, Log::Journal::Corrupt]
+      # @raise [CannotStore, Log::Journal::Locked, Log::Journal::Corrupt, Log::Journal::Interrupted]
       # @raise [ConfigError]
       # @raise [NativeUnavailable]
       def start
-        files = Hikyaku::Server::OpenFiles.raise_limit
-        authenticator = Authenticator.of(@config, logger: @logger)
-        @doorkeeper = Doorkeeper.new(authenticator, logger: @logger) if authenticator
+        files = OpenFiles.raise_limit
+        @connections ||= OpenFiles.for_broker(files, @config.broker_max_connections)
+        @authenticator = Authenticator.of(@config, logger: @logger)
+        @doorkeeper = Doorkeeper.new(@authenticator, logger: @logger) if @authenticator
         # Who can connect is served.
-        @driver = drive(Options.of(@config, storage: storage))
+        @driver = drive(Options.of(@config, storage: storage, connections: @connections))
         listen
         @thread = @driver.start
         @monitor = watched
@@ -99,6 +102,11 @@ module Hikyaku
         give_up
         failure.nil?
       end
+
+      # Reads the files of keys again, and fetches the key sets of URLs again. Sessions that were let in last as they were told.
+      #
+      # @return [void]
+      def reload = @authenticator&.reload
 
       # Waits until it has ended, by itself or not.
       #
@@ -154,11 +162,36 @@ module Hikyaku
       def native(options)
         require_relative "server/native"
         Native.new(open_engine(NativeEngine, options), logger: @logger, doorkeeper: @doorkeeper, write_timeout: @config.broker_write_timeout,
-          drain: @config.broker_drain, reactor: @reactor)
+          drain: @config.broker_drain, reactor: @reactor, connections: @connections)
       end
 
       def open_engine(kind, options)
-        opening { kind.new(**options.to_h, open: @doorkeeper.nil?) }
+        opening { kind.new(**options.to_h, open: @doorkeeper.nil?, report: @logger.method(:public_send)) }.tap do |engine|
+          stats = engine.stats
+          tell_of_damage(options.storage, stats[:journal])
+          tell_of_losses(options.storage, stats[:messages_lost])
+          look_at_memory(stats)
+        end
+      end
+
+      def tell_of_damage(folder, journal)
+        return unless journal&.fetch(:torn_places)&.positive?
+        @logger.error("the journal in #{folder} did not verify in #{journal[:torn_places]} places of its newest segment, as after a loss of power or damage: " \
+          "#{journal[:torn_missing]} records are missing there, and with them messages that were acknowledged as written, or what became of messages; " \
+          "what is whole behind them is kept. hikyaku log check #{folder} names offsets and positions")
+      end
+
+      def tell_of_losses(folder, count)
+        return unless count.positive?
+        @logger.error("#{count} messages in the journal in #{folder} are not delivered: the records that say into which queue they were sent, or who has sent them, " \
+          "are missing. hikyaku log dump #{folder} shows the messages")
+      end
+
+      # What was acknowledged is kept and delivered, however little memory there may be.
+      def look_at_memory(stats)
+        return if stats[:index_bytes] < @config.broker_max_memory
+        @logger.warn("#{stats[:messages]} messages wait, which take #{stats[:index_bytes]} bytes of memory beside their content, and broker_max_memory is " \
+          "#{@config.broker_max_memory}: they are delivered, and no others are taken until fewer wait; give #{@config.flag(:broker_max_memory)} a larger value")
       end
 
       def storage
@@ -197,12 +230,13 @@ module Hikyaku
 
       def tell(files)
         @config.doubts.each { |doubt| @logger.warn(doubt) } unless @config.broker
-        if @config.given?(:broker_max_connections) && @config.broker_max_connections > files
-          @logger.warn("broker_max_connections is #{@config.broker_max_connections}, but only #{files} files may be open; raise the limit of the process (ulimit -n)")
+        if @config.given?(:broker_max_connections) && @config.broker_max_connections > @connections
+          @logger.warn("broker_max_connections is #{@config.broker_max_connections}, but only #{files} files may be open, which leaves room for " \
+            "#{@connections} clients: so many are taken; raise the limit of the process (ulimit -n)")
         end
         kept = @config.storage ? "messages are kept in #{File.join(@config.storage, "broker")}, at level #{level} unless a sender says otherwise" :
           "there is no storage, so level memory is all there is: messages are gone when the process ends"
-        @logger.info("the broker listens on #{@addresses.join(" and ")}; #{kept}")
+        @logger.info("the broker listens on #{@addresses.join(" and ")}, for #{@connections} clients; #{kept}")
       end
 
       def give_up

@@ -68,6 +68,34 @@ class BrokerAuthenticatorTest < Minitest::Test
     assert_match(/holds 4 bytes; a secret has 16 at least/, error.message)
     error = assert_raises(Hikyaku::ConfigError) { authenticator(broker_secret_file: "/does/not/exist") }
     assert_match(%r{/does/not/exist cannot be read: no such file}, error.message)
+    assert_match(/holds 0 bytes; a secret has 16 at least/, assert_raises(Hikyaku::ConfigError) { with_secret("") {} }.message)
+    assert_match(/cannot be read: is a directory/, assert_raises(Hikyaku::ConfigError) { authenticator(broker_secret_file: Dir.tmpdir) }.message)
+  end
+
+  test "a secret that everybody can read or write is refused, and one that the group can read is not" do
+    Dir.mktmpdir do |folder|
+      path = File.join(folder, "secret")
+      File.write(path, SECRET)
+      {0o644 => "read", 0o604 => "read", 0o666 => "read", 0o602 => "written", 0o777 => "read"}.each do |mode, what|
+        File.chmod(mode, path)
+        error = assert_raises(Hikyaku::ConfigError, format("%o", mode)) { authenticator(broker_secret_file: path) }
+        [path, "can be #{what} by every user", format("mode %04o", mode), "chmod o-rwx #{path}"].each { |part| assert_includes error.message, part }
+        refute_includes error.message, SECRET
+      end
+      [0o600, 0o400, 0o440, 0o640, 0o660, 0o750].each do |mode|
+        File.chmod(mode, path)
+        assert authenticator(broker_secret_file: path), format("%o", mode)
+      end
+    end
+  end
+
+  test "a secret that comes through a pipe is taken" do
+    reader, writer = IO.pipe
+    writer.write(SECRET)
+    writer.close
+    assert authenticator(broker_secret_file: "/dev/fd/#{reader.fileno}")
+  ensure
+    reader.close
   end
 
   test "a token permits what its claim says, until it ends" do

@@ -8,10 +8,10 @@ class BrokerMetricsTest < Minitest::Test
   Metrics = Hikyaku::Broker::Server::Metrics
   Driver = Struct.new(:stats, :queues)
   STATS = {
-    sessions: 2, queues: 3, messages: 9, bytes: 900, memory_bytes: 1_000, ready: 4, delayed: 3, out: 2, dead: 1, received: [5, 6, 7],
+    sessions: 2, queues: 3, messages: 9, messages_lost: 3, bytes: 900, memory_bytes: 1_000, index_bytes: 576, ready: 4, delayed: 3, out: 2, dead: 1, received: [5, 6, 7],
     delivered: 20, freed: 10, redelivered: 3, failed: 2, crashed: 1, released: 4, expired: 5, duplicates: 6, stale: 7, copied: 8,
     refused: Array.new(24) { |code| code * 10 },
-    journal: {records: 100, bytes: 4_096, batches: 50, syncs: 5, sync_ns: 2_500_000_000, longest_sync_ns: 750_000_000, segments: 2, spares: 1, torn_repaired: 0}
+    journal: {records: 100, bytes: 4_096, batches: 50, syncs: 5, sync_ns: 2_500_000_000, longest_sync_ns: 750_000_000, segments: 2, spares: 1, torn_repaired: 0, torn_places: 0, torn_missing: 0}
   }.freeze
 
   def queue(name, **figures)

@@ -37,7 +37,7 @@ class BrokerReactorTest < Minitest::Test
   def connect = UNIXSocket.new("#{@folder}/broker.sock").tap { |socket| @clients << socket }
 
   # What comes within seconds, or nil.
-  def read(socket, bytes, seconds = 10)
+  def read(socket, bytes, seconds = 60)
     deadline = now + seconds
     got = +""
     while got.bytesize < bytes
@@ -49,9 +49,9 @@ class BrokerReactorTest < Minitest::Test
     got
   end
 
-  def ended?(socket, seconds = 10) = socket.wait_readable(seconds) && socket.read_nonblock(100, exception: false).nil?
+  def ended?(socket, seconds = 60) = socket.wait_readable(seconds) && socket.read_nonblock(100, exception: false).nil?
 
-  def until_happened(what, seconds = 10)
+  def until_happened(what, seconds = 60)
     Timeout.timeout(seconds, Minitest::Assertion, "#{what} did not happen") do
       found = @engine.happened.pop until found && found.first == what
       found
@@ -139,7 +139,7 @@ class BrokerReactorTest < Minitest::Test
   test "who asked for figures is told that there are none when the engine ends over them" do
     start
     @engine.define_singleton_method(:stats) { raise NoMemoryError, "failed to allocate memory" }
-    assert_nil Timeout.timeout(10) { @reactor.stats }
+    assert_nil Timeout.timeout(60) { @reactor.stats }
     assert_instance_of NoMemoryError, @thread.value
   end
 

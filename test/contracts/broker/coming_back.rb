@@ -191,8 +191,10 @@ module BrokerContract
       reader = client.receives("q", lease: 1000)
       client.sends("q", "a")
       wait(1.1)
+      reader.credits(100)
       assert_equal [1, 2], reader.pushes.map(&:crashes).last.then { |crashes| [crashes, stats[:delivered]] }
       wait(1.1)
+      reader.credits(100)
       assert_empty reader.pushes
       assert_equal [1, 0], [stats[:dead], stats[:out]]
     end

@@ -75,7 +75,7 @@ module BrokerContract
     test "a frame that is larger than was agreed on ends the connection" do
       begin_engine(max_frame: 4096)
       sender = client
-      assert_taken sender.sends("q", "x" * (4096 - 41))
+      assert_taken sender.sends("q" * 8, "x" * (4096 - 48))
       sender.say(Wire.send_message(to: "q", payload: "x" * (4096 - 40)))
       assert_ended sender, Code::TOO_BIG
     end
@@ -128,7 +128,7 @@ module BrokerContract
         assert_equal [6], late.frames.map(&:delivery)
         assert_ended late, Code::FENCED
       end
-      assert_taken newer.sends("q", "still here")
+      assert_taken newer.sends("q", "still here", sequence: 1)
       newer.vanishes
       assert_ended connect.say(Wire.hello(identity: "web", epoch: 6)), Code::FENCED
       client("web", epoch: 7)

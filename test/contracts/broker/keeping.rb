@@ -46,6 +46,75 @@ module BrokerContract
       assert_equal %w[x], client("web").receives("", kind: 1).payloads
     end
 
+    test "what does not verify in a tail that nobody had synced costs what stood there, and is counted; what is whole behind it is kept" do
+      begin_engine(storage: true)
+      sender = client
+      sender.sends("q", "first", level: 2)
+      %w[before hit behind].each { |payload| sender.sends("q", payload, level: 1) }
+      crash { |folder| change_byte(folder, "hit") }
+      assert_equal [1, 1], stats[:journal].values_at(:torn_places, :torn_missing)
+      assert_equal %w[first before behind], client.receives("q").payloads
+      crash
+      assert_equal [0, 0], stats[:journal].values_at(:torn_places, :torn_missing)
+      assert_equal 3, stats[:messages]
+    end
+
+    test "messages of a queue whose own record did not survive are not delivered, and the broker begins" do
+      begin_engine(storage: true)
+      sender = client
+      sender.sends("q", "first", level: 2)
+      sender.sends("unsynced-queue", "lost", level: 1)
+      sender.sends("q", "behind", level: 1)
+      crash { |folder| change_byte(folder, "unsynced-queue") }
+      assert_equal 2, stats[:messages]
+      assert_equal %w[first behind], client.receives("q").payloads
+    end
+
+    test "what a restart cannot read of a queue's name costs its messages, which are counted, and nobody gets them under another name" do
+      begin_engine(storage: true)
+      client.sends("unsynced-queue", "lost", level: 1)
+      crash { |folder| change_byte(folder, "unsynced-queue") }
+      assert_equal [0, 1], stats.values_at(:messages, :messages_lost)
+      lost = client.sends("another", "mine", level: 1).value
+      2.times do
+        crash
+        assert_equal [1, 1], [stats[:messages], @engine.queues(wall: @wall).size]
+        assert_operator client.sends("another", "later", level: 0).value, :>, lost
+      end
+      assert_equal %w[mine], client.receives("another").payloads.first(1)
+    end
+
+    test "what does not verify is not settled by what its sender's connection said behind it" do
+      begin_engine(storage: true)
+      sender = client("web")
+      assert_nil sender.sends("q", "unanswered", sequence: 1, level: 2)
+      sender.vanishes
+      client("web")
+      crash { |folder| change_byte(folder, "unanswered") }
+      sender = client("web")
+      assert_equal 0, @welcome.low
+      refute sender.say(Wire.send_message(id: 90, to: "q", payload: "unanswered", sequence: 1, level: 2)) && settle && sender.answer(90).duplicate?
+      crash
+      client("web")
+      assert_equal 1, @welcome.low
+      assert_equal %w[unanswered], client.receives("q").payloads
+    end
+
+    test "what is whole behind a producer that does not verify comes once into the queue" do
+      begin_engine(storage: true)
+      client.sends("q", "first", level: 1)
+      assert_nil client("producer-of-it").sends("q", "unanswered", sequence: 1, level: 2)
+      crash { |folder| change_byte(folder, "producer-of-it") }
+      sender = client("producer-of-it")
+      assert_nil sender.sends("q", "unanswered", sequence: 1, level: 2)
+      settle
+      2.times do
+        assert_equal 2, stats[:messages]
+        crash
+      end
+      assert_equal %w[first unanswered], client.receives("q").payloads
+    end
+
     test "what was freed does not come back" do
       begin_engine(storage: true)
       reader = client.receives("q")

@@ -24,32 +24,93 @@ module BrokerContract
       assert_taken sender.sends("q", "x" * 40)
     end
 
-    test "messages in memory are as many as there may be, and none is dropped to make room" do
-      begin_engine(max_memory: 10_000)
+    test "a message that is larger than a queue may be is too big for ever, and holds up nothing behind it" do
+      begin_engine(max_queue_bytes: 100)
       sender = client
-      taken = Array.new(20) { |i| sender.sends("q", i.to_s.ljust(1000)) }
+      assert_taken sender.sends("q", "x" * 50)
+      error = assert_refused Code::TOO_BIG, sender.sends("q", "x" * 101)
+      assert_includes error.sentence, "100"
+      assert_refused Code::TOO_BIG, sender.sends("empty", "x" * 95, properties: Wire::Properties.pack("trace" => "t"))
+      batch = sender.sends_all("q", ["a", "x" * 101, "b", "x" * 60, "c"])
+      assert_equal [2, [[1, Code::TOO_BIG], [3, Code::QUEUE_FULL], [4, Code::QUEUE_FULL]]],
+        [batch.count, batch.refusals.map { |refusal| refusal.to_a.first(2) }]
+      assert_taken sender.sends("empty", "x" * 100)
+    end
+
+    test "messages in memory are as many as there may be, and none is dropped to make room" do
+      begin_engine(max_memory: 1_010_000)
+      sender = client
+      taken = Array.new(20) { |i| sender.sends("q", i.to_s.ljust(100_000)) }
       codes = taken.map { |answer| answer.is_a?(Frames::Error) ? answer.code : 0 }
       assert_equal [0] * 10 + [Code::OVERLOADED] * 10, codes
       reader = client.receives("q", credit: 1)
       first = reader.pushes.first
       assert_equal "0", first.payload.strip
       reader.frees(first)
-      assert_taken sender.sends("q", "x" * 1000)
+      assert_taken sender.sends("q", "x" * 100_000)
+    end
+
+    test "what messages take beside their content counts, at every level, and frees itself" do
+      [[false, 0], [true, 0], [true, 1], [true, 2]].each do |storage, level|
+        FileUtils.rm_rf(Dir["#{@folder}/*"]) if @folder
+        begin_engine(storage: storage, max_memory: 200_000)
+        sender = client
+        last = 1000
+        settled = lambda do |&ask|
+          answer = ask.call(last += 1)
+          next answer if answer
+          settle
+          sender.answer(last)
+        end
+        taken = 0
+        refused = nil
+        until refused
+          flunk "nothing bounds them" if taken > 200_000
+          answer = settled.call { |id| sender.ask(:send_batch, id: id, to: "q", messages: Array.new(100) { ["", ""] }, level: level) }
+          break refused = answer if answer.is_a?(Frames::Error)
+          refused = answer.refusals.find { |refusal| refusal.code == Code::OVERLOADED }
+          taken += answer.count
+        end
+        assert_operator refused.retry_after, :>, 0
+        assert_operator stats[:index_bytes], :<=, 200_000
+        assert_operator stats[:index_bytes], :>, 190_000
+        assert_operator stats[:memory_bytes], :<=, 200_000
+        assert_includes assert_refused(Code::OVERLOADED, settled.call { |id| sender.sends("q", "x", id: id, level: level) }).sentence, "broker_max_memory"
+        reader = client.receives("q", credit: 10)
+        pushes = reader.pushes
+        reader.credits(0) # what is out takes memory, too
+        pushes.each { |push| reader.frees(push) }
+        assert_taken settled.call { |id| sender.sends("q", "x", id: id, level: level) }
+      end
+    end
+
+    test "a restart with more than memory permits delivers all, and takes none before there is room" do
+      begin_engine(storage: true)
+      sender = client
+      1000.times { |i| sender.sends("q", i.to_s, level: 1) }
+      restart(max_memory: 50_000)
+      assert_equal 1000, stats[:ready]
+      assert_refused Code::OVERLOADED, client.sends("q", "more", level: 1)
+      reader = client.receives("q", credit: 2000)
+      pushes = reader.pushes
+      assert_equal Array.new(1000, &:to_s), pushes.map(&:payload)
+      pushes.each { |push| reader.frees(push) }
+      assert_taken client.sends("q", "more", level: 1)
     end
 
     test "with storage what was written need not stand in memory" do
-      begin_engine(storage: true, max_memory: 10_000)
+      begin_engine(storage: true, max_memory: 100_000)
       sender = client
-      payloads = Array.new(50) { |i| "#{i} ".ljust(1000, "x") }
+      payloads = Array.new(50) { |i| "#{i} ".ljust(10_000, "x") }
       payloads.each { |payload| assert_taken sender.sends("q", payload, level: 1) }
-      assert_operator stats[:memory_bytes], :<=, 12_000
-      memory = Array.new(15) { sender.sends("memory", "x" * 1000, level: 0) }
+      assert_operator stats[:memory_bytes], :<=, 100_000
+      memory = Array.new(15) { sender.sends("memory", "x" * 10_000, level: 0) }
       assert_refused Code::OVERLOADED, memory.last
       assert_equal 50, figures("q")[:ready]
       reader = client.receives("q", credit: 100)
       assert_equal payloads, reader.payloads
       crash
-      assert_operator stats[:memory_bytes], :<=, 12_000
+      assert_operator stats[:memory_bytes], :<=, 100_000
       reader = client.receives("q", credit: 100)
       assert_equal payloads, reader.payloads
     end
@@ -111,6 +172,82 @@ module BrokerContract
       assert_equal 3, stats[:sessions]
     end
 
+    test "a queue that nobody uses makes room for another, the one that was not used for longest first" do
+      begin_engine(storage: true, max_queues: 3)
+      client.sends("kept", "x")
+      20.times do |number|
+        each = client("made-up-#{number}")
+        assert_taken each.ask(:subscribe, subscription: 1, name: "", kind: 1)
+        each.vanishes
+      end
+      sender = client
+      reader = client.receives("used")
+      assert_taken sender.sends("used", "x")
+      reader.frees(reader.pushes.first)
+      assert_taken sender.sends("new", "x")
+      assert_refused Code::LIMIT, sender.sends("one too many", "x")
+      assert_equal %w[kept new used], client.queries(QUEUES)[:queues].map { |queue| queue[:name] }
+      reader.vanishes
+      assert_taken sender.sends("in its place", "x")
+      assert_equal %w[x], client.receives("kept").payloads
+      assert_equal 3, stats[:queues]
+    end
+
+    test "a message is taken if, and only if, the PUSH that delivers it is no larger than the broker's largest frame" do
+      begin_engine(max_frame: 5000)
+      sender = client
+      reader = client("", max_frame: 5000).receives("q", credit: 100).receives("n" * 200, number: 2)
+      [4952, 4951, 4904].each do |bytes|
+        assert_taken sender.sends("q", "x" * bytes)
+        assert_equal [bytes], reader.payloads.map(&:bytesize)
+      end
+      (4953..4959).each do |bytes|
+        error = assert_refused Code::TOO_BIG, sender.sends("q", "x" * bytes)
+        assert_match(/#{bytes} bytes.*4952.*5000/, error.sentence)
+      end
+      properties = Wire::Properties.pack({"trace" => "t" * 92})
+      assert_equal 100, properties.bytesize
+      assert_taken sender.sends("q", "x" * 4852, properties: properties)
+      assert_equal [4852], reader.payloads.map(&:bytesize)
+      assert_refused Code::TOO_BIG, sender.sends("q", "x" * 4853, properties: properties)
+      assert_taken sender.sends("n" * 200, "x" * 4760)
+      assert_equal [4760], reader.payloads.map(&:bytesize)
+      assert_equal 1, sender.sends_all("q", ["x" * 4949]).count
+      assert_equal [0, 8], [stats[:ready], stats[:refused][Code::TOO_BIG]]
+    end
+
+    test "a message that is too big leaves its number free, and one that was taken before a smaller limit is acknowledged again" do
+      begin_engine(storage: true, max_frame: 5000)
+      sender = client("me")
+      assert_refused Code::TOO_BIG, sender.sends("q", "x" * 4953, sequence: 1)
+      sender.say(Wire.send_message(to: "q", payload: "x" * 4952, sequence: 1, id: 90))
+      settle
+      assert_taken sender.answer(90)
+      restart(max_frame: 4990)
+      again = client("me")
+      again.say(Wire.send_message(to: "q", payload: "x" * 4949, sequence: 1, id: 91))
+      settle
+      assert again.answer(91).duplicate?
+    end
+
+    test "explain says which receiver takes the largest frame, and how large one the message needs" do
+      begin_engine(storage: true, max_frame: 9000)
+      sender = client
+      sender.say(Wire.send_message(to: "q", payload: "x" * 8000, level: 1, id: 90))
+      settle
+      restart(max_frame: 6000)
+      reader = client("small", max_frame: 4096).receives("q")
+      client("wide", max_frame: 6000, agent: "w/1").receives("q")
+      number = @welcome.session
+      told = client.queries(EXPLAIN, name: "q")
+      assert_equal "no receiver takes a message of this size: its PUSH has 8048 bytes, and the largest frame that any of them takes has 6000: " \
+        "session #{number}, identity \"wide\", agent \"w/1\"", told[:because]
+      assert_equal told[:because], client.queries(EXPLAIN, number: told[:message][:id])[:because]
+      client.sends("q", "a")
+      assert_equal %w[a], reader.payloads
+      assert_equal ["x" * 8000], client("", max_frame: 9000).receives("q").payloads
+    end
+
     test "a message that fits into no segment is too big, and nothing else is in doubt" do
       begin_engine(storage: true, segment_bytes: SEGMENT)
       sender = client
@@ -119,6 +256,22 @@ module BrokerContract
       ack = sender.ask(:send_batch, to: "q", messages: [["", "a"], ["", "x" * SEGMENT], ["", "b"]])
       assert_equal [2, [[1, Code::TOO_BIG]]], [ack.count, ack.refusals.map { |refusal| [refusal.index, refusal.code] }]
       assert_equal 3, client.receives("q").payloads.size
+    end
+
+    test "how large a message on the disk may be does not depend on how many identities are remembered" do
+      begin_engine(storage: true, segment_bytes: SEGMENT)
+      most = client.sends("q", "x" * SEGMENT, level: 1).sentence[/may have (\d+)/, 1].to_i
+      2.times do
+        sender = client("known")
+        assert_settled sender, payload: "x" * most, sequence: @welcome.low + 1, level: WRITTEN
+        error = assert_refused Code::TOO_BIG, sender.sends("q", "x" * (most + 1), level: 1)
+        assert_match(/#{most + 1} bytes.*#{most}.*40 identities.*broker_segment_bytes.*broker_max_identities/, error.sentence)
+        remember_at_their_longest(39)
+      end
+      crash
+      assert_equal [most, most], client.receives("q").payloads.map(&:bytesize).max(2)
+      begin_engine(storage: true, segment_bytes: SEGMENT, max_identities: 1)
+      assert_settled client, payload: "x" * (most + 39 * 800), level: WRITTEN
     end
 
     test "a disk that may hold no more refuses what is to be kept, and takes what frees something" do

@@ -168,10 +168,11 @@ module BrokerContract
 
     test "an epoch is known after a restart" do
       begin_engine(storage: true)
-      client("web", epoch: 9)
-      crash
-      assert_ended connect.say(Wire.hello(identity: "web", epoch: 9)), Code::FENCED
+      client("web", epoch: 9).sends("q", "1", sequence: 1, level: WRITTEN)
       client("web", epoch: 10)
+      crash
+      assert_ended connect.say(Wire.hello(identity: "web", epoch: 10)), Code::FENCED
+      client("web", epoch: 11)
       assert_kind_of Frames::Welcome, @welcome
     end
 

@@ -320,9 +320,9 @@ module BrokerContract
       client.sends("q", "a")
       first = reader.pushes.first
       wait(1.5)
+      assert_refused Code::STALE, reader.frees(first)
       second = reader.pushes.first
       assert_equal first.id + 1, second.id
-      assert_refused Code::STALE, reader.frees(first)
       assert_equal 1, reader.frees(second).count
     end
 

@@ -206,5 +206,37 @@ module BrokerContract
       bytes.replace("x" * bytes.bytesize)
       assert_equal ["hello"], client.receives("q").payloads
     end
+
+    test "a batch is taken up to the first message that may be taken later, and what follows is refused like it" do
+      begin_engine(max_queue_bytes: 120)
+      sender = client("web")
+      assert_taken sender.sends("other", "x", sequence: 5)
+      messages = [["", "x" * 100], ["\x01", "bad"], ["", "x" * 50], ["\x01", "bad"], ["", "taken before"], ["", "y"]]
+      ack = assert_taken sender.ask(:send_batch, to: "q", messages: messages, sequence: 1)
+      assert_equal [true, 2], [ack.duplicate?, ack.count]
+      assert_equal [[1, Code::INVALID], [2, Code::QUEUE_FULL], [3, Code::INVALID], [5, Code::QUEUE_FULL]], ack.refusals.map { |refusal| [refusal.index, refusal.code] }
+      assert_equal 2, ack.refusals.map(&:retry_after).uniq.size
+      assert_equal 2, stats[:refused][Code::QUEUE_FULL]
+      reader = client.receives("q")
+      reader.frees(reader.pushes.first)
+      ack = assert_taken sender.ask(:send_batch, to: "q", messages: [["", "x" * 50], ["", "again"], ["", "taken before"], ["", "y"]], sequence: 3)
+      assert_equal [4, true, []], [ack.count, ack.duplicate?, ack.refusals]
+      assert_equal ["x" * 50, "again", "y"], reader.payloads
+    end
+
+    test "a message that is never taken does not keep back those behind it in its batch" do
+      begin_engine(storage: true, segment_bytes: SEGMENT)
+      sender = client("web")
+      ack = sender.ask(:send_batch, to: "q", messages: [["\x01", "bad"], ["", "a"], ["", "x" * SEGMENT], ["", "b"]], sequence: 1)
+      assert_equal [2, [[0, Code::INVALID], [2, Code::TOO_BIG]]], [ack.count, ack.refusals.map { |refusal| [refusal.index, refusal.code] }]
+      assert_equal %w[a b], client.receives("q").payloads
+    end
+
+    test "memory that is full ends a batch, though a smaller message would fit" do
+      begin_engine(storage: true, max_memory: 7000)
+      sender = client
+      ack = sender.ask(:send_batch, to: "q", messages: [["", "x" * 5000], ["", "x" * 5000], ["", "x"]], level: MEMORY)
+      assert_equal [1, [[1, Code::OVERLOADED], [2, Code::OVERLOADED]]], [ack.count, ack.refusals.map { |refusal| [refusal.index, refusal.code] }]
+    end
   end
 end

@@ -57,6 +57,29 @@ module BrokerContract
       assert_includes client.receives("q").payloads, "a"
     end
 
+    {"deleted" => ->(folder) { FileUtils.rm_rf(folder) },
+     "moved away" => ->(folder) { File.rename(folder, "#{folder}.away") },
+     "replaced" => ->(folder) { File.rename(folder, "#{folder}.away") && Dir.mkdir(folder) },
+     "robbed of its segments" => ->(folder) { Dir["#{folder}/*.seg"].each { |file| File.unlink(file) } }}.each do |what, harm|
+      test "nothing is acknowledged as synced in a folder that was #{what}, and everybody is told" do
+        begin_engine(storage: true)
+        sender = client
+        sender.sends("q", "a", level: 2, id: 50)
+        settle
+        assert_equal 2, sender.answer(50).level
+        harm.call(@folder)
+        assert_raises(Hikyaku::Broker::StorageFailed) do
+          sender.sends("q", "b", level: 2, id: 51)
+          settle
+        end.then { |error| assert_includes error.message, "while it was in use" }
+        deliver
+        assert_empty sender.take { |frame| frame.is_a?(Frames::Ack) && frame.id == 51 }
+        assert_ended sender, Code::FAILED
+      ensure
+        FileUtils.rm_rf("#{@folder}.away")
+      end
+    end
+
     test "who was asked about before the broker began to stop is let in no more" do
       begin_engine(open: false)
       stranger = connect.say(Wire.hello)
@@ -72,6 +95,16 @@ module BrokerContract
       @engine.drop_dead
       start_engine
       assert_taken client.sends("q", "a", level: 1)
+    end
+
+    test "a message in memory that fits into no segment keeps no broker from stopping in order, nor other messages from being kept" do
+      begin_engine(storage: true, segment_bytes: SEGMENT)
+      sender = client("web")
+      ["before", "x" * SEGMENT, "behind"].each_with_index { |payload, index| assert_taken sender.sends("q", payload, level: MEMORY, sequence: index + 1) }
+      restart
+      assert_equal %w[before behind], client.receives("q").payloads
+      client("web")
+      assert_equal 3, @welcome.low
     end
   end
 end

@@ -73,7 +73,7 @@ module Hikyaku
         # @param now [Float] seconds on the monotonic clock
         # @return [Array<String>] TOUCH frames for all whose leases the client keeps
         def keep(now)
-          @out.each_value { |delivery| delivery.lease_from = now if delivery.kept? }
+          @out.each_value { |delivery| delivery.renew(now, delivery.lease) if delivery.kept? }
           runs = @out.each_value.chunk_while { |one, other| one.kept? && other.kept? && other.number - one.number <= GAP }
           runs.filter_map { |run| Wire.touch(first: run.first.number, last: run.last.number) if run.first.kept? }
         end

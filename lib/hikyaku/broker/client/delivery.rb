@@ -12,6 +12,15 @@ module Hikyaku
       #
       # A delivery belongs to its connection: when that breaks, the message is delivered again, here or elsewhere, and this
       # delivery is stale: to settle it does nothing, and says false.
+      #
+      # {#free}, {#release}, {#reject}, {#dead} and {#touch} answer one of three:
+      #
+      #     true           the broker has confirmed it (only with `wait: true`)
+      #     :unconfirmed   it is said in the background; whether the broker accepts it is not known yet
+      #     false          it does nothing: the delivery was settled before, or is stale
+      #
+      # Who must know that a message is done with waits: `delivery.free(wait: true)`. What the broker refuses in the background, because the
+      # lease had ended, is told to the client's `on_error`.
       class Delivery
         # Bytes of the words that the broker keeps.
         WORDS_BYTES = 1024
@@ -33,7 +42,7 @@ module Hikyaku
           @session = session
           @state = :out
           @kept = true
-          @lease_from = now
+          renew(now, lease)
         end
 
         # @return [Integer] of the message: the same when it is delivered again
@@ -87,10 +96,11 @@ module Hikyaku
         #
         # @param level [Symbol, nil] at which it is to be acknowledged: `:memory`, `:written`, `:synced`; nil: the broker's usual
         # @param wait [Boolean] until the broker says so
-        # @return [Boolean] false: it was settled before, or is stale: the message is delivered again
-        # @raise [Failure] there was no answer to wait for
+        # @return [Boolean, Symbol] true: the broker has freed it, at that level; `:unconfirmed`: it does not know it yet; false: it was settled
+        #   before, or is stale
+        # @raise [Failure] there was no answer to wait for: the message may be delivered again, or not
         def free(level: nil, wait: false)
-          return @link.free(self) unless level || wait
+          return @link.free(self) && :unconfirmed unless level || wait
           settle(wait) { |id| Wire.free(first: number, id: id, level: (Level.number(level) if level)) }
         end
 
@@ -98,7 +108,7 @@ module Hikyaku
         #
         # @param delay [Numeric] seconds before it is delivered again
         # @param wait [Boolean] until the broker says so
-        # @return [Boolean] as {#free}
+        # @return [Boolean, Symbol] as {#free}
         def release(delay: 0, wait: false) = nack(0, "", delay, wait)
 
         # It failed: it is delivered again after the delay, or is a dead letter when it has failed as often as the queue allows.
@@ -106,27 +116,34 @@ module Hikyaku
         # @param words [String] why; kept beside a dead letter, up to 1,024 bytes
         # @param delay [Numeric] seconds
         # @param wait [Boolean] until the broker says so
-        # @return [Boolean] as {#free}
+        # @return [Boolean, Symbol] as {#free}
         def reject(words = "", delay: 0, wait: false) = nack(1, words, delay, wait)
 
         # It is a dead letter now.
         #
         # @param words [String] why
         # @param wait [Boolean] until the broker says so
-        # @return [Boolean] as {#free}
+        # @return [Boolean, Symbol] as {#free}
         def dead(words = "", wait: false) = nack(2, words, 0, wait)
 
-        # Its lease begins anew.
+        # Its lease begins anew, and the time that its block may run.
         #
         # @param lease [Numeric, nil] seconds; nil: the subscription's
         # @param wait [Boolean] until the broker says so
-        # @return [Boolean] false: it was settled before, or is stale
+        # @return [Boolean, Symbol] as {#free}
         def touch(lease: nil, wait: false)
           @link.touch(self, Link.milliseconds(lease || 0), wait: wait)
         end
 
-        # @return [Boolean] its connection has broken, or its lease has ended, as far as this client knows
-        def stale? = @state == :stale || @session.severed? || (@state == :out && now > @lease_from + lease)
+        # @return [Boolean] its connection has broken, or its lease has ended or was given up, as far as this client knows
+        def stale? = @state == :stale || @state == :timed_out || @session.severed? || (@state == :out && now > @lease_until)
+
+        # @return [String] why a delivery is stale
+        # @api private
+        def why_stale
+          return "it had run for too long" if @state == :timed_out
+          @session.severed? ? "its connection had broken" : "its lease had ended"
+        end
 
         # @return [Boolean] this client has said what has become of it
         def settled? = @state == :settled
@@ -146,13 +163,24 @@ module Hikyaku
         # @api private
         attr_writer :kept
 
-        # @param state [Symbol] :out, :settled or :stale
+        # @param state [Symbol] :out, :settled, :stale or :timed_out
         # @api private
         attr_accessor :state
 
-        # @param now [Float] when its lease began anew
+        # @return [Float] when its lease ends, as far as this client knows
         # @api private
-        attr_writer :lease_from
+        attr_reader :lease_until
+
+        # @return [Integer] number of its subscription
+        # @api private
+        def subscription = @push.subscription
+
+        # @param now [Float] when its lease begins anew
+        # @param seconds [Float] how long it is
+        # @api private
+        def renew(now, seconds)
+          @lease_until = now + seconds
+        end
 
         private
 

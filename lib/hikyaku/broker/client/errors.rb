@@ -55,6 +55,10 @@ module Hikyaku
         def initialize(message = "as many messages as the broker permits wait for their acknowledgement; try again when some were answered") = super(message, retryable: true)
       end
 
+      # A block that works on a delivery has run for longer than it may ({Client#subscribe}, `timeout:`).
+      class BlockTimeout < Failure
+      end
+
       # The broker says something that is not of its protocol.
       class NotUnderstood < Failure
       end
@@ -74,6 +78,17 @@ module Hikyaku
           words = sentence.to_s.scrub("?").strip
           words = type.usual || "the broker refused with code #{code}" if words.empty?
           type.new([words, type.advice].compact.join("; "), code: code, retryable: retryable, retry_after: retry_after)
+        end
+
+        # @param bytes [Integer] of the frame
+        # @param payload [Integer, nil] of these, the bytes of the payload; nil: there are several messages
+        # @param max_frame [Integer] bytes that the broker takes
+        # @return [TooBig]
+        # @api private
+        def self.too_big(bytes, payload, max_frame)
+          words = "the messages have #{bytes} bytes together"
+          words = "the payload has #{payload} bytes; with its properties, and to this queue, it may have #{[max_frame - bytes + payload, 0].max}" if payload
+          of(Wire::Code::TOO_BIG, "#{words}, so that a frame holds it: the broker's largest has #{max_frame} bytes")
         end
 
         class << self
@@ -177,7 +192,7 @@ module Hikyaku
           Wire::Code::DRAINING => [Draining, "the broker is about to stop", nil],
           Wire::Code::FAILED => [StorageFailed, "the broker's storage has failed", nil],
           Wire::Code::IDLE => [Idle, "the broker heard nothing for too long", nil],
-          Wire::Code::LIMIT => [LimitReached, "there are too many connections, subscriptions or queues", nil]
+          Wire::Code::LIMIT => [LimitReached, "there are too many connections, subscriptions, queues or identities", nil]
         }.to_h do |code, (type, usual, advice)|
           type.usual = usual
           type.advice = advice

@@ -53,6 +53,9 @@ module Hikyaku
         # @return [Boolean]
         def known? = @known
 
+        # @return [Boolean] nobody but this client has its identity, now or later
+        def made_up? = !@known && !@identity.empty?
+
         # @return [Boolean] other credentials may be there for the next connection
         def renewable? = @token.respond_to?(:call)
 

@@ -10,6 +10,7 @@ require_relative "rhythm"
 require_relative "session"
 require_relative "link/connecting"
 require_relative "link/incoming"
+require_relative "link/limiting"
 require_relative "../wire"
 
 module Hikyaku
@@ -28,6 +29,7 @@ module Hikyaku
       class Link
         include Connecting
         include Incoming
+        include Limiting
 
         # Bytes at which who gathers writes, too.
         FLUSH_BYTES = 64 * 1024
@@ -69,6 +71,7 @@ module Hikyaku
           @resend = Resend.new
           @deliveries = Deliveries.new
           @receivers = {}
+          @workers = {}.compare_by_identity
           @asked = {}
           @subscribing = {}
           @last_id = IDS
@@ -105,7 +108,8 @@ module Hikyaku
         # Registers messages of one frame, and sends it.
         #
         # @param count [Integer]
-        # @param bytes [Integer] of the frame
+        # @param bytes [Integer] of the frame, or of the PUSH that delivers it, if that is larger
+        # @param payload [Integer, nil] of these, the bytes of the payload of one message
         # @param wait [Boolean] for space
         # @param soon [Boolean] false: its caller will wait for the answer, and flush
         # @param timeout [Numeric, nil] seconds
@@ -115,9 +119,11 @@ module Hikyaku
         # @yieldreturn [String]
         # @return [Pending, nil] nil: it must be sent message by message (see {#batches?})
         # @raise [WindowFull, Unreachable, TooBig, Failure]
-        def post(count:, bytes:, wait: true, soon: true, timeout: nil, &frame)
+        def post(count:, bytes:, payload: nil, wait: true, soon: true, timeout: nil, &frame)
           pending = Pending.new(@lock, count: count, bytes: bytes, &frame).before_wait { flush }
           full = @lock.synchronize do
+            raise_over
+            raise Refused.too_big(bytes, payload, @welcome.max_frame) if @welcome && bytes > @welcome.max_frame
             make_space(count, bytes, wait, timeout)
             # That was so when it was made, and may have changed while it waited.
             return if apart?(count)
@@ -184,7 +190,7 @@ module Hikyaku
         # @param receiver [Receiver] whose credit has changed
         # @return [void]
         def credit(receiver)
-          @lock.synchronize { @session&.gather(Wire.credit(subscription: receiver.number, credit: receiver.credit, credit_bytes: receiver.credit_bytes)) if @receivers.key?(receiver.number) }
+          @lock.synchronize { say_credit(receiver) }
           flush
         end
 
@@ -207,7 +213,7 @@ module Hikyaku
         # @param wait [Boolean]
         # @yieldparam id [Integer] of the request
         # @yieldreturn [String] its frame
-        # @return [Boolean] false: it is not there to be settled
+        # @return [Boolean, Symbol] true: the broker has confirmed it; :unconfirmed: nobody waited; false: it is not there to be settled
         # @raise [Failure]
         def settle(delivery, wait:, &frame)
           told(delivery, wait, frame) do
@@ -219,10 +225,16 @@ module Hikyaku
         # @param delivery [Delivery]
         # @param lease [Integer] milliseconds; 0: the subscription's
         # @param wait [Boolean]
-        # @return [Boolean]
+        # @return [Boolean, Symbol] as {#settle}
         # @raise [Failure]
         def touch(delivery, lease, wait:)
-          told(delivery, wait, ->(id) { Wire.touch(first: delivery.number, id: id, lease: lease) }) { delivery.lease_from = now }
+          told(delivery, wait, ->(id) { Wire.touch(first: delivery.number, id: id, lease: lease) }) do
+            time = now
+            seconds = lease.zero? ? delivery.lease : lease / 1000.0
+            delivery.renew(time, seconds)
+            @workers.each_key { |worker| worker.touched(delivery, time, seconds) }
+            @receivers[delivery.subscription]&.attended(time)
+          end
         end
 
         # Somebody begins with it: if that kills this process, the broker knows what did it. Said before it begins.
@@ -298,14 +310,10 @@ module Hikyaku
 
         # --- with the lock, from anywhere ---
 
-        def raise_over
-          raise Failure.again(@failure) if @failure
-        end
+        def raise_over = @failure && raise(Failure.again(@failure))
 
         def make_space(count, bytes, wait, timeout)
-          raise_over
           deadline = now + timeout if timeout
-          raise Refused.of(Wire::Code::TOO_BIG, "#{bytes} bytes are more than the #{@welcome.max_frame} that the broker takes at once") if @welcome && bytes > @welcome.max_frame
           until apart?(count) || @outbox.fits?(count, bytes)
             raise WindowFull unless wait
             left = deadline && deadline - now
@@ -381,7 +389,7 @@ module Hikyaku
             yield
             asked
           end
-          return true unless pending
+          return :unconfirmed unless pending
           flush
           pending.value
           true
@@ -410,12 +418,15 @@ module Hikyaku
 
         def pace
           until @failure
+            overdue = nil
             session = @lock.synchronize do
               @work.wait(@lock, idle_seconds) unless @woken || @failure
               @woken = false
               tick(now)
+              overdue = look(now)
               @session
             end
+            report(overdue)
             session&.flush { gather_frees }
             @lock.synchronize { done_with_draining }
           end
@@ -428,7 +439,7 @@ module Hikyaku
         end
 
         def idle_seconds
-          due = @session && @rhythm.due(@session)
+          due = [(@rhythm.due(@session) if @session), @look_at].compact.min
           due && [due - now, 0.001].max
         end
 
@@ -450,9 +461,16 @@ module Hikyaku
 
         # --- the end ---
 
-        # Whatever was written before it has been read when a PING is answered.
+        # Whatever was written before it has been read when a PING is answered. Nobody else has an identity that was made up, and everything
+        # that was numbered has its answer: the broker need not remember it.
         def all_read?(deadline)
-          pending = @lock.synchronize { question { |id| Wire.ping(id: id) } if @session } or return @lock.synchronize { @deliveries.none? }
+          pending = @lock.synchronize do
+            next unless @session
+            gather_frees
+            @session.gather(Wire.forget) if @hello.made_up?
+            question { |id| Wire.ping(id: id) }
+          end
+          return @lock.synchronize { @deliveries.none? } unless pending
           flush
           pending.value(deadline && [deadline - now, 0].max)
           true

@@ -188,6 +188,7 @@ module Hikyaku
           if number + count >= @next
             # What is above the next is nobody's any more: the broker has forgotten it.
             @next = [number, @next].min
+            @next = [@next, @free.pop].min while @free.last && @free.last >= @next - 1
           else
             @free = (@free + (number...number + count).to_a).sort
           end
@@ -205,7 +206,8 @@ module Hikyaku
         end
 
         def acknowledge_batch(pending, ack)
-          ack.refusals.each { |refusal| release(ack.id + refusal.index, 1) if refusal.index < pending.count }
+          # The highest first: what was refused to the end is sent again in one frame.
+          ack.refusals.reverse_each { |refusal| release(ack.id + refusal.index, 1) if refusal.index < pending.count }
           results = results(pending, ack)
           again = ack.refusals.filter_map do |refusal|
             next unless refusal.index < pending.count && later?(refusal, ack.id + refusal.index)
@@ -277,7 +279,7 @@ module Hikyaku
             @free.sort!
             @doubtful = [@doubtful, @next - 1].max
           end
-          !@free.empty? && @free.first < number
+          (@free.first || @next) < number
         end
 
         def unanswered_numbers = each_unanswered.flat_map { |pending| (pending.number...pending.number + pending.count).to_a }

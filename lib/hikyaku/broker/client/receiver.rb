@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "errors"
+require_relative "worker"
 require_relative "../wire"
 
 module Hikyaku
@@ -9,15 +10,15 @@ module Hikyaku
       # A subscription from which deliveries are taken, one at a time, by any thread or fibre. docs/protocol.md, section 7.
       #
       # As many as the credit permits are here before they are asked for; the client keeps their leases. Once one was
-      # taken, its lease runs: touch it, or let {#work} do so.
+      # taken, its lease runs: touch it, or let {#work} do so. When nobody has taken one for the time of `timeout:`, because blocks hang or nobody
+      # asks, what waits here goes back, and nothing more is delivered until somebody asks again.
       class Receiver
         include Enumerable
 
         # Seconds before a message is delivered again whose block has failed: 1, 2, 4 … 600.
         USUAL_DELAY = ->(delivery) { [2**[delivery.failures, 10].min, 600].min }
-        # What a block can fail with, and the process be none the worse: a method that is not there yet, too.
-        FAILURES = [StandardError, ScriptError, SystemStackError].freeze
-        private_constant :FAILURES
+        # Seconds that a block may run: half an hour.
+        USUAL_TIMEOUT = 1800
 
         # @return [String] name of the queue, or identity of the client whose own it is
         attr_reader :queue
@@ -37,8 +38,9 @@ module Hikyaku
         # @param credit_bytes [Integer]
         # @param lease [Integer] milliseconds; 0: the broker's usual
         # @param in_hand [Boolean] the broker is told when work on a message begins
+        # @param timeout [Numeric, nil, false] seconds that a block of {#work} may run; nil or false: any number
         # @api private
-        def initialize(link, number:, queue:, own:, credit:, credit_bytes:, lease:, in_hand:)
+        def initialize(link, number:, queue:, own:, credit:, credit_bytes:, lease:, in_hand:, timeout:)
           @link = link
           @number = number
           @queue = queue
@@ -47,8 +49,12 @@ module Hikyaku
           @credit_bytes = credit_bytes
           @lease = lease
           @in_hand = in_hand
+          @timeout = timeout || nil
           @ready = []
+          @pulled = []
           @arrived = ConditionVariable.new
+          @waiting = 0
+          @attended_at = now
         end
 
         # Takes the next delivery. What becomes of it is the caller's to say before its lease ends.
@@ -56,7 +62,7 @@ module Hikyaku
         # @param timeout [Numeric, nil] seconds; nil: as long as it takes
         # @return [Delivery, nil] nil: the time is over, or the receiver is closed
         # @raise [Refused, Failure] there is no subscription any more
-        def receive(timeout: nil) = take(timeout, kept: false)
+        def receive(timeout: nil) = take(timeout)
 
         # Takes one delivery after the other, until the receiver is closed.
         #
@@ -76,17 +82,26 @@ module Hikyaku
         # a thread that is killed, the end of the process) the message is released. While it runs its lease is kept.
         # What the block says of a delivery itself counts.
         #
+        # When a block runs longer than the receiver's `timeout:`, the message is rejected, so that another receiver gets it, and a {BlockTimeout} is
+        # told. The block is not interrupted. When it ends later it frees nothing, and a {Stale} is told. A block that calls {Delivery#touch} has the time
+        # anew.
+        #
         # @param retry_in [Numeric, #call] seconds before a rejected message is delivered again, or what says so for a delivery
-        # @param on_error [#call, nil] is told of errors of the block, with the delivery
+        # @param on_error [#call, nil] is told of errors of the block, with the delivery; of a {BlockTimeout} in a thread of its own. Where there is none,
+        #   a {BlockTimeout} or {Stale} is told to the client's `on_error`, or else as a warning
         # @param idle [Numeric, nil] seconds without a delivery after which it returns; nil: it does not
         # @yieldparam delivery [Delivery]
         # @return [self]
         # @raise [Refused, Failure] there is no subscription any more
         def work(retry_in: USUAL_DELAY, on_error: nil, idle: nil, &block)
-          while (delivery = take(idle, kept: true))
-            attend(delivery, retry_in, on_error, &block)
+          worker = Worker.new(@link, timeout: @timeout, retry_in: retry_in, on_error: on_error)
+          @link.attach(worker)
+          while (delivery = take(idle, worker))
+            worker.attend(delivery, &block)
           end
           self
+        ensure
+          @link.detach(worker) if worker
         end
 
         # @param messages [Integer] how many may be out from now on; 0: a pause
@@ -132,15 +147,41 @@ module Hikyaku
         # @return [String]
         # @api private
         def frame(id)
-          Wire.subscribe(subscription: @number, name: @own ? "" : @queue, id: id, kind: @own ? 1 : 0, credit: @credit,
+          Wire.subscribe(subscription: @number, name: @own ? "" : @queue, id: id, kind: @own ? 1 : 0, credit: offered_credit,
             credit_bytes: @credit_bytes, lease: @lease)
         end
 
         # @api private
         def opened
           @opened = true
+          attended(now)
           @arrived.broadcast
         end
+
+        # @param paused [Boolean] nothing is to be delivered until somebody asks
+        # @api private
+        attr_writer :paused
+
+        # @return [Boolean]
+        # @api private
+        def paused? = !!@paused
+
+        # @return [Integer] messages that may be out for the moment
+        # @api private
+        def offered_credit = @paused ? 0 : @credit
+
+        # Somebody takes deliveries, or works on one and says so.
+        #
+        # @param time [Float]
+        # @api private
+        def attended(time)
+          @attended_at = time
+          @link.watch(limit_at)
+        end
+
+        # @return [Float, nil] when nobody will have taken anything for too long
+        # @api private
+        def limit_at = (@attended_at + @timeout if @timeout && @waiting.zero? && !@paused)
 
         # @api private
         def arrived(delivery)
@@ -173,11 +214,11 @@ module Hikyaku
 
         private
 
-        def take(timeout, kept:)
+        def take(timeout, worker = nil)
           raise Closed, "this receiver belongs to the process that this one was forked from" unless @link.owner == Process.pid
           deadline = now + timeout if timeout
           loop do
-            delivery = ready(kept)
+            delivery = ready(worker)
             if delivery.nil?
               # Before one waits, others are told what is done.
               @link.flush
@@ -188,32 +229,56 @@ module Hikyaku
           end
         end
 
-        def ready(kept)
-          @link.lock.synchronize { @ready.shift&.tap { |delivery| delivery.kept = kept } }
+        def ready(worker)
+          @link.lock.synchronize do
+            resume if @paused
+            delivery = @ready.shift or next
+            time = now
+            attended(time)
+            if worker
+              worker.begin(delivery, time)
+              @link.watch(worker.limit_at)
+            else
+              delivery.kept = false
+              @pulled << delivery
+            end
+            delivery
+          end
+        end
+
+        def resume
+          @paused = false
+          attended(now)
+          @link.say_credit(self)
         end
 
         # @return [Boolean] false: there will be nothing, or not in time
         def wait(deadline)
           @link.lock.synchronize do
+            @waiting += 1
             while @ready.empty?
               return false if @closed
               raise Failure.again(@error) if @error
-              left = deadline && deadline - now
-              return false if left && left <= 0
-              @arrived.wait(@link.lock, left)
+              time = now
+              return false if deadline && deadline <= time
+              soonest = [deadline, say_that_leases_ended(time)].compact.min
+              @arrived.wait(@link.lock, soonest && soonest - time)
             end
+          ensure
+            @waiting -= 1
+            attended(now)
           end
           true
         end
 
-        def attend(delivery, retry_in, on_error)
-          yield delivery
-          @link.free(delivery, soon: false) unless delivery.settled?
-        rescue *FAILURES => error
-          delivery.reject("#{error.class}: #{error.message}", delay: retry_in.respond_to?(:call) ? retry_in.call(delivery) : retry_in)
-          on_error&.call(error, delivery)
-        ensure
-          delivery.release unless delivery.settled?
+        # The broker passes over a receiver that lets a lease end, until it hears from it. Of a delivery that its taker has dropped it hears nothing.
+        #
+        # @return [Float, nil] when a lease will end
+        def say_that_leases_ended(time)
+          @pulled.delete_if(&:settled?)
+          ended = @pulled.reject! { |delivery| delivery.lease_until < time }
+          @link.say_credit(self) if ended
+          @pulled.map(&:lease_until).min&.then { |at| at + 0.001 }
         end
 
         def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)

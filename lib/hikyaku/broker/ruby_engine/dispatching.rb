@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../log/journal/errors"
 require_relative "../wire/type"
 require_relative "delivery"
 
@@ -12,7 +13,9 @@ module Hikyaku
         PUSH_FORM = "VCCvQ<Q<Q<VvvvCCvva*"
         AGAIN = 1
         SUSPECT = 2
-        private_constant :PUSH_BYTES, :PUSH_FORM, :AGAIN, :SUSPECT
+        # Seconds until a message is read again for which there was no descriptor.
+        PAUSE = 0.1
+        private_constant :PUSH_BYTES, :PUSH_FORM, :AGAIN, :SUSPECT, :PAUSE
 
         private
 
@@ -27,11 +30,23 @@ module Hikyaku
 
         def serve(queue)
           while (message = queue.first) && (subscription = receiver_of(queue, message))
-            queue.shift(message)
-            hand(subscription, message)
+            content = content_of(message)
+            if content
+              queue.shift(message)
+              hand(subscription, message, content)
+            end
             queue.rotation[subscription] = true if subscription.free?
+            return unless content
             rejoin(queue)
           end
+        end
+
+        # @return [String, nil] nil: there is no descriptor to read it with, and it is tried again
+        def content_of(message)
+          message.content || @ledger.content(message)
+        rescue Log::Journal::Unread
+          @unread.add(@now + PAUSE, message.queue)
+          nil
         end
 
         # Who was passed over for a message's size alone may take the next one.
@@ -74,7 +89,10 @@ module Hikyaku
           queue.look = true unless fits?(subscription, message)
         end
 
-        def fits?(subscription, message) = PUSH_BYTES + message.size <= subscription.session.max_frame
+        def fits?(subscription, message) = push_bytes(message.size) <= subscription.session.max_frame
+
+        # @param bytes [Integer] of properties and payload
+        def push_bytes(bytes) = PUSH_BYTES + bytes
 
         # A subscription may have something (again).
         def may_receive(subscription)
@@ -90,10 +108,11 @@ module Hikyaku
           while (message = queue.first_suspect)
             subscription = keep_free(queue, message) or return
             return unless subscription.out.zero? && subscription.free?
+            content = content_of(message) or return
             queue.shift_suspect
             queue.reserved = nil
             subscription.alone = true
-            hand(subscription, message)
+            hand(subscription, message, content)
           end
           release_reserved(queue) if queue.reserved
         end
@@ -107,7 +126,7 @@ module Hikyaku
           queue.reserved = chosen
         end
 
-        def lasting?(subscription) = !subscription.ended && subscription.credit > 0 && !subscription.session.drains
+        def lasting?(subscription) = !subscription.ended && !subscription.lapsed && subscription.credit > 0 && !subscription.session.drains
 
         def release_reserved(queue)
           subscription = queue.reserved
@@ -115,9 +134,8 @@ module Hikyaku
           may_receive(subscription)
         end
 
-        def hand(subscription, message)
+        def hand(subscription, message, content)
           session = subscription.session
-          content = message.content || @ledger.content(message)
           id = session.next_delivery
           session.next_delivery = id + 1
           delivery = Delivery.new(id, message, subscription)
@@ -127,7 +145,7 @@ module Hikyaku
           subscription.handed(message.size)
           queue = message.queue
           queue.out += 1
-          session.outbox.push([PUSH_BYTES + message.size, Wire::Type::PUSH, flags_of(message), subscription.number, id, message.id, message.sent_at,
+          session.outbox.push([push_bytes(message.size), Wire::Type::PUSH, flags_of(message), subscription.number, id, message.id, message.sent_at,
             subscription.lease, message.attempt, message.failures, message.crashes, message.priority, 0, message.properties_size, 0, content].pack(PUSH_FORM))
           @delivered += 1
           speak(session)

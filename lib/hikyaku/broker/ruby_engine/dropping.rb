@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "records"
+require_relative "../../error"
 
 module Hikyaku
   module Broker
@@ -12,11 +12,11 @@ module Hikyaku
         MANY = 4
         private_constant :MANY
 
-        # @return [Segment, nil] the oldest, when it is time to evacuate it
+        # @return [Segment, nil] the oldest with messages, when it is time to evacuate it
         def straggling
           return if standing < MANY || standing * @journal.segment_bytes <= 2 * @live_bytes
-          segment = @segments.each_value.find { |each| !each.dropped }
-          segment unless segment.number == @journal.current || segment.live.empty?
+          segment = @segments.each_value.find { |each| !each.dropped && !each.live.empty? }
+          segment unless segment.nil? || segment.number == @journal.current || segment.equal?(@unmovable)
         end
 
         # Copies messages of a segment to where is written now: it can be dropped without them.
@@ -28,13 +28,15 @@ module Hikyaku
         def evacuate(segment, most, most_bytes)
           count = 0
           while count < most && most_bytes > 0 && (message = segment.live.first&.last)
-            flags, body = Records.enqueue(message, message.content || content(message), copy: true)
-            @journal.append(Records::ENQUEUE, flags, body)
+            enqueue(message, copy: true)
             (@older[message.id] ||= []) << segment.number
-            stands(message, @journal.place, body.bytesize)
-            most_bytes -= body.bytesize
+            most_bytes -= message.stored
             count += 1
           end
+          count
+        rescue LimitExceeded
+          # It was taken when segments began with less, or were larger. Others are not moved, either: what speaks of them has to stay.
+          @unmovable = segment
           count
         end
 

@@ -3,8 +3,7 @@
 require_relative "../hello"
 require_relative "../permission"
 require_relative "../wire"
-require_relative "producer"
-require_relative "records"
+require_relative "identifying"
 
 module Hikyaku
   module Broker
@@ -58,25 +57,25 @@ module Hikyaku
             end_with(session, Wire::Code::FENCED, "this identity has connected with epoch #{producer.epoch}", id: hello.id, about: producer.epoch)
             return false
           end
-          older = @identities[hello.identity]
-          end_with(older, Wire::Code::FENCED, "this identity has connected again, with epoch #{hello.epoch}") if older
           producer ||= new_producer(hello.identity)
+          unless producer
+            end_with(session, Wire::Code::LIMIT, Identifying::ALL_CONNECTED, id: hello.id, retry_after: retry_after(Wire::Code::LIMIT))
+            return false
+          end
+          fence(hello)
           producer.epoch = hello.epoch
-          producer.idle_slot = @idles.cancel(producer.idle_slot, producer)
-          say_producer(producer)
+          use_producer(producer)
           session.identity = hello.identity
           session.producer = producer
           @identities[hello.identity] = session
           true
         end
 
-        def new_producer(identity)
-          @next_producer += 1
-          @producers[identity] = Producer.new(@next_producer - 1, identity)
-        end
-
-        def say_producer(producer)
-          @ledger&.mention(Records::PRODUCER, Records.producer(producer))
+        # Who has it gives it up, and the newer one goes on with what is known of it.
+        def fence(hello)
+          older = @identities[hello.identity] or return
+          older.producer = nil
+          end_with(older, Wire::Code::FENCED, "this identity has connected again, with epoch #{hello.epoch}")
         end
 
         # Between what the broker wants to hear at least and at most; none for those who propose none.
@@ -110,14 +109,9 @@ module Hikyaku
         end
 
         def let_identity_go(session)
-          return unless session.producer
+          producer = session.producer or return
           @identities.delete(session.identity)
-          session.producer.idle_slot ||= @idles.add(@now + @limits.producer_idle, session.producer)
-        end
-
-        def forget_producer(producer)
-          @producers.delete(producer.identity)
-          @ledger&.mention(Records::PRODUCER_GONE, Records.gone(producer.number))
+          (producer.numbered? && !session.forgets) ? rest_producer(producer) : forget_producer(producer)
         end
       end
     end

@@ -2,7 +2,6 @@
 
 require_relative "message"
 require_relative "queue"
-require_relative "records"
 
 module Hikyaku
   module Broker
@@ -146,7 +145,7 @@ module Hikyaku
           @messages.delete(message.id)
           queue.bytes -= message.size
           @bytes -= message.size
-          @memory_bytes -= message.size if message.content
+          @content_bytes -= message.size if message.content
           message.content = nil
           @ledger&.free(message)
           rest(queue)
@@ -155,11 +154,8 @@ module Hikyaku
         # @return [Queue, nil] one that there is, or that may be made; nil: there are too many
         def queue_for(name, kind, key = Queue.key(name, kind))
           queue = @queues[key]
-          if queue
-            queue.idle_slot = @idles.cancel(queue.idle_slot, queue) if queue.idle_slot
-            return queue
-          end
-          return if @queues.size >= @limits.max_queues
+          return queue if queue
+          return unless @queues.size < @limits.max_queues || forget_longest_idle
           @next_queue += 1
           Queue.new(name, kind, @next_queue - 1)
         end
@@ -172,13 +168,29 @@ module Hikyaku
 
         # Nobody uses it now.
         def rest(queue)
-          return unless queue.receivers.empty? && queue.idle? && queue.idle_slot.nil?
+          return unless queue.idle?
+          @idles.cancel(queue.idle_slot, queue)
           queue.idle_slot = @idles.add(@now + @limits.queue_idle, queue)
+          @idle_queues.delete(queue)
+          @idle_queues[queue] = true
+        end
+
+        # A queue that nobody uses is forgotten early for one that somebody does.
+        #
+        # @return [Boolean] there was one
+        def forget_longest_idle
+          while (queue, = @idle_queues.first)
+            next @idle_queues.delete(queue) unless queue.idle?
+            forget_queue(queue)
+            return true
+          end
+          false
         end
 
         def forget_queue(queue)
+          queue.idle_slot = @idles.cancel(queue.idle_slot, queue)
+          @idle_queues.delete(queue)
           @queues.delete(queue.key)
-          @ledger&.mention(Records::QUEUE_GONE, Records.gone(queue.number)) if queue.recorded
         end
       end
     end

@@ -19,8 +19,8 @@ module Hikyaku
       #
       # What is freed in a turn is one record.
       class Ledger
-        # Ids in one FREE.
-        IDS = 4096
+        # Ids in one FREE: the smallest segment holds it, whatever it begins with.
+        IDS = 1024
         private_constant :IDS
 
         include Dropping
@@ -47,6 +47,7 @@ module Hikyaku
             segment_at(journal.current)
             @droppable = true
             remember.call(self)
+            name(@naming) if @naming
           end
           @journal = Log::Journal.open(storage, on_begin: begin_with, **options, &replay)
           @first_own = @journal.current
@@ -73,19 +74,33 @@ module Hikyaku
         # @param body [String]
         # @return [void]
         def mention(type, body)
-          say(type, body)
-        rescue Log::Journal::Full
+          say(type, body, urgent: more_than_frees?)
+        rescue Log::Journal::Full, Log::Journal::Failed
           nil
         end
 
-        # @param message [Message] whose content is there
+        # Appends a message behind the name of its queue, which stands in the same segment.
+        #
+        # @param message [Message]
+        # @param copy [Boolean] it stands in an older segment, too
         # @return [void]
         # @raise [Log::Journal::Full, LimitExceeded]
-        def enqueue(message)
-          flags, body = Records.enqueue(message, message.content)
+        def enqueue(message, copy: false)
+          flags, body = Records.enqueue(message, message.content || content(message), copy: copy)
+          @naming = message.queue
+          name(message.queue)
           @journal.append(Records::ENQUEUE, flags, body)
           stands(message, @journal.place, body.bytesize)
+        ensure
+          @naming = nil
         end
+
+        # A segment stays as long as another.
+        #
+        # @param number [Integer, nil]
+        # @param other [Integer]
+        # @return [void]
+        def keep(number, other) = (segment_at(number).speaks_of[other] = true if number)
 
         # Notes where a message stands.
         #
@@ -128,7 +143,7 @@ module Hikyaku
         def changed(message, delay: 0)
           return unless message.place
           flags, body = Records.state(message, delay)
-          @journal.append(Records::STATE, flags, body, urgent: true)
+          @journal.append(Records::STATE, flags, body, urgent: more_than_frees?)
           speaks(message, @journal.current)
         rescue Log::Journal::Full, Log::Journal::Failed
           nil # a restart finds the message as it was before, which loses nothing
@@ -168,6 +183,15 @@ module Hikyaku
 
         # @return [Boolean] the disk had no room for another segment
         def out_of_space? = @journal.full?
+
+        # @return [String] why nothing but what frees something is taken
+        def full_of
+          case @journal.shortage
+          when Errno::EMFILE, Errno::ENFILE then "the broker may open no other file for its journal"
+          when nil then "the journal has the bytes that it may have (broker_max_storage)"
+          else "there is no room on the broker's disk"
+          end
+        end
 
         # There may be room again.
         #
@@ -218,6 +242,9 @@ module Hikyaku
         # @return [void]
         def abandon = @journal.abandon
 
+        # @return [Integer] number of the segment that is being written
+        def current = @journal.current
+
         # @return [Integer] bytes of a segment
         def segment_bytes = @journal.segment_bytes
 
@@ -225,10 +252,21 @@ module Hikyaku
         def stats
           figures = @journal.stats
           {records: figures.records, bytes: figures.bytes, batches: figures.batches, syncs: figures.syncs, sync_ns: (figures.sync_seconds * 1e9).round,
-           longest_sync_ns: (figures.longest_sync * 1e9).round, segments: figures.segments, spares: figures.spares, torn_repaired: figures.torn_repaired}
+           longest_sync_ns: (figures.longest_sync * 1e9).round, segments: figures.segments, spares: figures.spares, torn_repaired: figures.torn_repaired,
+           torn_places: figures.torn_places, torn_missing: figures.torn_missing}
         end
 
         private
+
+        # On a full disk what is left of the last segment is for what frees something.
+        def more_than_frees? = !@journal.full?
+
+        # The name of a queue stands in the segment that is being written: a segment that is begun meanwhile gets it, too.
+        def name(queue)
+          return if queue.named == @journal.current
+          @journal.append(Records::QUEUE, 0, Records.queue(queue))
+          queue.named = @journal.current
+        end
 
         def segment_at(number) = @segments[number] ||= Segment.new(number)
 

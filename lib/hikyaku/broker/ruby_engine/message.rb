@@ -14,6 +14,8 @@ module Hikyaku
       class Message
         MOST = 0xFFFF
         private_constant :MOST
+        # Bytes that one takes beside its content, with its places in tables and queues: measured, and rounded up.
+        INDEX_BYTES = 512
 
         # @return [Integer]
         attr_reader :id

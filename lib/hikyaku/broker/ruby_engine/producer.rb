@@ -21,6 +21,14 @@ module Hikyaku
         attr_accessor :epoch
         # @return [Integer, nil] in the timetable of those that were not seen for long
         attr_accessor :idle_slot
+        # @return [Float] since when it is not connected
+        attr_accessor :idle_since
+        # @return [Boolean] it has numbered a message: it counts, and stays when its connection ends
+        attr_accessor :remembered
+        # @return [Boolean] the journal knows it: each segment repeats it
+        attr_accessor :recorded
+        # @return [Integer, nil] the newest segment that says all of it
+        attr_accessor :segment
 
         # @param number [Integer]
         # @param identity [String]
@@ -36,6 +44,9 @@ module Hikyaku
           @volatile = {}
           map.unpack1("b*").each_char.with_index(1) { |bit, offset| take(low + offset) if bit == "1" }
         end
+
+        # @return [Boolean] one of its numbers was taken
+        def numbered? = @low > 0 || !@above.empty?
 
         # @param sequence [Integer]
         # @return [Boolean]
@@ -72,8 +83,13 @@ module Hikyaku
         def snapshot(all: false)
           missing = all ? {} : @volatile.select { |sequence, _| sequence > @newest - MOST }
           low = [@low, *(missing.keys.min&.- 1)].min
-          bits = (low + 1..@newest).map { |sequence| (taken?(sequence) && !missing.key?(sequence)) ? "1" : "0" }.join
-          [low, [bits.sub(/0+\z/, "")].pack("b*")]
+          map = []
+          [*(low + 1..@low), *@above.keys].each do |sequence|
+            next if missing.key?(sequence)
+            byte, bit = (sequence - low - 1).divmod(8)
+            map[byte] = (map[byte] || 0) | 1 << bit
+          end
+          [low, map.map(&:to_i).pack("C*")]
         end
 
         private

@@ -11,7 +11,7 @@ module Hikyaku
       # QUERY, and what is reported (docs/protocol.md, section 9).
       module Querying
         QUERIES = {1 => :report_queues, 2 => :report_explanation, 3 => :report_dead, 4 => :replay_dead, 5 => :drop_dead_letters, 6 => :report_segments,
-                   7 => :report_sessions, 8 => :purge}.freeze
+                   7 => :report_sessions, 8 => :purge, 16 => :report_identities, 17 => :drop_identity}.freeze
         USUAL_LIMIT = 100
         MOST_LIMIT = 10_000
         SHOWN_BYTES = 256
@@ -21,7 +21,7 @@ module Hikyaku
 
         def query(session, frame)
           method = QUERIES[frame.what]
-          return invalid(session, frame.id, "a QUERY asks for 1 to 8, not #{frame.what}") unless method
+          return invalid(session, frame.id, "a QUERY asks for 1 to 8, 16 or 17, not #{frame.what}") unless method
           return invalid(session, frame.id, "a queue is of kind 0 or 1, not #{frame.kind}") if frame.kind > 1
           __send__(method, session, frame)
         end
@@ -79,6 +79,8 @@ module Hikyaku
           queue = managed_queue(session, frame) or return
           list = least(queue.dead.each_value.select { |message| message.id > frame.number }, frame, &:id).map { |message| letter(message) }
           report(session, frame, {dead: list}, list)
+        rescue Log::Journal::Unread
+          deny(session, frame.id, Wire::Code::OVERLOADED, "there is no open file left for this report: ask again")
         end
 
         def letter(message)
@@ -132,9 +134,32 @@ module Hikyaku
           return forbidden(session, frame, "sessions") unless session.may?(Permission::MANAGE, "*")
           list = @sessions.each_value.select(&:open?).first(limit_of(frame)).map do |each|
             {session: each.serial, identity: text(each.identity), agent: each.agent, address: text(each.address), out: each.deliveries.size,
-             unanswered: each.unanswered, subscriptions: each.subscriptions.size}
+             unanswered: each.unanswered, subscriptions: each.subscriptions.size, passed_over: (each.lapsed if each.lapsed > 0)}.compact
           end
           report(session, frame, {sessions: list}, list)
+        end
+
+        # Those that are idle, for longest before others, as they would be forgotten; then those that are connected.
+        def report_identities(session, frame)
+          return forbidden(session, frame, "identities") unless session.may?(Permission::MANAGE, "*")
+          idle = @idle_producers.keys
+          connected = @identities.each_value.map(&:producer).select(&:remembered)
+          list = (idle + connected).select { |producer| producer.identity.start_with?(frame.name) }.first(limit_of(frame)).map do |producer|
+            free = @idle_producers.key?(producer)
+            {identity: text(producer.identity), connected: !free, idle_ms: free ? ((@now - producer.idle_since) * 1000).floor : 0,
+             epoch: producer.epoch, low: producer.low}
+          end
+          report(session, frame, {identities: list}, list)
+        end
+
+        def drop_identity(session, frame)
+          return forbidden(session, frame, "identities") unless session.may?(Permission::MANAGE, "*")
+          if @identities.key?(frame.name)
+            return invalid(session, frame.id, "a client is connected as #{text(frame.name)}: its identity can be dropped when it has ended")
+          end
+          producer = @producers[frame.name]
+          forget_producer(producer) if producer
+          report(session, frame, {count: producer ? 1 : 0})
         end
 
         def purge(session, frame)
@@ -187,15 +212,36 @@ module Hikyaku
           queue = message.queue
           return "the broker is about to stop" if @draining
           return "nobody receives from this queue" if queue.receivers.empty?
-          return "no receiver takes a message of this size" unless queue.receivers.each_key.any? { |subscription| fits?(subscription, message) }
+          fitting = queue.receivers.each_key.select { |each| fits?(each, message) }
+          return too_large(queue, message) if fitting.empty?
+          unspent = fitting.select { |each| each.out < each.credit }
+          return passed_over(unspent) if unspent.any?(&:lapsed)
           return "its receiver has vanished with it: it waits for one that has nothing else" if message.suspect?
           return "messages before it wait for receivers, none of which is free" unless queue.first.equal?(message)
-          unspent = queue.receivers.each_key.select { |each| each.out < each.credit && fits?(each, message) }
           return "a receiver has a suspect, and gets nothing else until it is done with it" if unspent.any?(&:alone)
           return "a receiver is kept free for a suspect, and gets nothing else before it" if unspent.include?(queue.reserved)
           return "who has credit left has said that it leaves" if unspent.any? { |each| each.session.drains }
           return "who has credit left does not read what was sent to it" if unspent.any? { |each| each.session.crowded }
           "no receiver has credit left"
+        end
+
+        def too_large(queue, message)
+          widest = queue.receivers.each_key.max_by { |each| each.session.max_frame }
+          "no receiver takes a message of this size: its PUSH has #{push_bytes(message.size)} bytes, and the largest frame that any of them takes has " \
+            "#{widest.session.max_frame}: #{name_of(widest.session)}"
+        end
+
+        def passed_over(receivers)
+          lapsed = receivers.select(&:lapsed)
+          others = {1 => "", 2 => ", and another"}.fetch(lapsed.size) { |count| ", and #{count - 1} others" }
+          "a receiver let a lease end and has said nothing since; it is passed over until it says FREE, NACK, CREDIT or ACK of a PUSH, " \
+            "or connects again: #{name_of(lapsed.first.session)}#{others}"
+        end
+
+        def name_of(session)
+          identity = ", identity \"#{text(session.identity)}\"" unless session.identity.empty?
+          agent = ", agent \"#{session.agent}\"" unless session.agent.empty?
+          "session #{session.serial}#{identity}#{agent}"
         end
 
         def age(message) = [@wall - message.sent_at, 0].max

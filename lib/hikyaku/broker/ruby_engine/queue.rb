@@ -48,8 +48,8 @@ module Hikyaku
         attr_accessor :reserved
         # @return [Boolean] it has a message or a receiver, or had one not long ago
         attr_accessor :made
-        # @return [Boolean] the journal knows it
-        attr_accessor :recorded
+        # @return [Integer, nil] the newest segment of the journal with a record of its name
+        attr_accessor :named
         # @return [Integer, nil] in the timetable of queues without use
         attr_accessor :idle_slot
         attr_accessor(*FIGURES)

@@ -35,6 +35,7 @@ module Hikyaku
           answer(session, Wire::Type::SUBSCRIBE, frame.id, 0)
           unpark(subscription)
           may_receive(subscription)
+          heard(session, queue)
           dispatch(queue)
         end
 
@@ -56,6 +57,7 @@ module Hikyaku
         # Nothing more is delivered on it.
         def leave(subscription)
           subscription.ended = true
+          end_lapse(subscription)
           queue = subscription.queue
           queue.receivers.delete(subscription)
           queue.rotation.delete(subscription)
@@ -73,6 +75,7 @@ module Hikyaku
           unpark(subscription) if paused
           subscription.queue.look = true
           may_receive(subscription)
+          heard(session, subscription.queue)
           dispatch(subscription.queue)
         end
 
@@ -86,12 +89,14 @@ module Hikyaku
           if frame.first == frame.last
             delivery = session.deliveries[frame.first] or return stale(session, frame.id, frame.first)
             finish(delivery)
+            heard(session, delivery.message.queue)
             answer(session, Wire::Type::FREE, frame.id, level, count: 1)
             dispatch(delivery.message.queue)
           else
             found = among(session, frame) or return
             found.each { |each| finish(each) }
             answer(session, Wire::Type::FREE, frame.id, level, count: found.size)
+            heard_of(session, found, frame.first..frame.last)
             dispatch_all(found)
           end
         end
@@ -132,19 +137,67 @@ module Hikyaku
           delivery = session.deliveries[frame.delivery] or return stale(session, frame.id, frame.delivery)
           come_back(delivery, CAUSES[frame.kind], delay: frame.delay, words: frame.words)
           answer(session, Wire::Type::NACK, frame.id, [Level::WRITTEN, @highest_level].min)
+          heard(session, delivery.message.queue)
           dispatch(delivery.message.queue)
         end
 
         # It says which it has in hand.
         def receipt(session, frame)
-          delivery = session.deliveries[frame.id] or return
+          return unless session.numbers?(frame.id)
+          delivery = session.deliveries[frame.id]
+          heard(session, delivery&.message&.queue)
+          return unless delivery
           session.acknowledges = true
           delivery.held = true
+        end
+
+        # Its receiver hangs, or is slow. A connection's subscriptions to one queue may be served by the same thread.
+        def pass_over_until_heard(delivery)
+          session = delivery.subscription.session
+          queue = delivery.message.queue
+          session.subscriptions.each_value do |subscription|
+            next unless subscription.queue.equal?(queue)
+            session.lapsed += 1 unless subscription.lapsed
+            subscription.lapsed = [subscription.lapsed || 0, delivery.id].max
+            queue.rotation.delete(subscription)
+            queue.aside.delete(subscription)
+            queue.look = true
+          end
+        end
+
+        # A client has spoken of its deliveries from a queue, or (nil) of one that it has no longer: its receivers are alive.
+        def heard(session, queue = nil)
+          return if session.lapsed.zero?
+          session.subscriptions.each_value do |subscription|
+            hear(subscription) if subscription.lapsed && (queue.nil? || subscription.queue.equal?(queue))
+          end
+        end
+
+        # A range passes over what is not out any more, and speaks of it all the same.
+        def heard_of(session, deliveries, range)
+          return if session.lapsed.zero?
+          deliveries.each { |delivery| heard(session, delivery.message.queue) }
+          session.subscriptions.each_value { |subscription| hear(subscription) if subscription.lapsed && range.cover?(subscription.lapsed) }
+        end
+
+        def hear(subscription)
+          end_lapse(subscription)
+          unpark(subscription)
+          may_receive(subscription)
+          subscription.queue.look = true
+          dispatch(subscription.queue)
+        end
+
+        def end_lapse(subscription)
+          return unless subscription.lapsed
+          subscription.lapsed = nil
+          subscription.session.lapsed -= 1
         end
 
         def stale(session, id, delivery)
           @stale += 1
           deny(session, id, Wire::Code::STALE, "the lease of this delivery has ended, or there was none", delivery: delivery)
+          heard(session)
         end
 
         # All that is out at a session comes back. Who has vanished has crashed with what it had in hand; that is what it

@@ -51,7 +51,8 @@ module Hikyaku
             flags |= EXPIRES
             body << [message.expires].pack("Q<")
           end
-          if message.sequence > 0
+          # A copy need not say it: its segment begins with what was taken of its sender.
+          if message.sequence > 0 && !copy
             flags |= SEQUENCED
             body << [message.sequence, message.producer].pack("Q<V")
           end
@@ -65,11 +66,11 @@ module Hikyaku
         # @param flags [Integer]
         # @param body [String]
         # @param queues [Hash{Integer => Queue}] by number
-        # @return [Message] as it was
-        # @raise [StorageFailed] its queue is not among them
+        # @return [Message, nil] as it was; nil: its queue is not among them
         def parse_enqueue(flags, body, queues)
           id, sent_at, number, priority, level, properties_size = body.unpack("Q<Q<VCCv")
-          queue = queues[number] or raise StorageFailed, "message #{id} is in queue #{number}, of which the journal says nothing"
+          # What named the queue was lost with a tail that nobody had synced: so is the message.
+          queue = queues[number] or return
           message = Message.new(id, queue, sent_at, priority, level, properties_size, content(flags, body) + "")
           parse_optional(message, flags, body) if flags.anybits?(DUE | EXPIRES | SEQUENCED | CHANGED)
           message

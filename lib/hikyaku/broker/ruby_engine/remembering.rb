@@ -21,23 +21,25 @@ module Hikyaku
 
         private
 
-        def open_storage(storage, segment_bytes, files)
+        def open_storage(storage, segment_bytes, files, report)
           @numbers = {}
           @producer_numbers = {}
           @late = {}
+          @due_position = 1
+          @recalled_segment = 0
           @ledger = Ledger.new(@limits.max_storage)
-          options = {segment_bytes: segment_bytes, files: files}.compact
+          options = {segment_bytes: segment_bytes, files: files, report: report}.compact
           options.delete(:segment_bytes) if segment_bytes == 0
           @ledger.open(storage, remember: method(:remember), **options) { |record| recall(record) }
           wake_up
           @numbers = @producer_numbers = @late = nil
         end
 
-        # The first records of each segment.
+        # The first records of each segment. A process that goes on in a segment, for want of room, finds most of them there.
         def remember(ledger)
+          prune_producers if @numbers
           boot(ledger)
-          @queues.each_value { |queue| ledger.say(Records::QUEUE, Records.queue(queue)) if queue.recorded }
-          @producers.each_value { |producer| ledger.say(Records::PRODUCER, Records.producer(producer)) }
+          each_recorded_producer { |producer| record_producer(producer, ledger) unless producer.segment == ledger.current }
         end
 
         def boot(ledger = @ledger)
@@ -46,14 +48,24 @@ module Hikyaku
           ledger.say(Records::BOOT, [@reserved_messages, @reserved_sessions].pack("Q<Q<"))
         end
 
+        # Positions that are missing before a record are those of a SKIP: nobody had synced what follows in that segment, either.
+        def look_for_hole(record)
+          follows = record.segment == @recalled_segment
+          missing = record.position != @due_position && record.segment <= @recalled_segment + 1
+          @behind_hole = missing || (follows && @behind_hole)
+          @due_position = record.position + 1
+          @recalled_segment = record.segment
+        end
+
         def recall(record)
+          look_for_hole(record)
           case record.type
           when Records::ENQUEUE then recall_message(record)
           when Records::FREE then record.body.unpack("Q<*").each { |id| (message = @messages.delete(id)) && @ledger.freed(message, record.segment) }
           when Records::STATE then recall_state(record)
-          when Records::QUEUE then recall_queue(*Records.parse_queue(record.body))
+          when Records::QUEUE then recall_queue(record.segment, *Records.parse_queue(record.body))
           when Records::QUEUE_GONE then (queue = @numbers.delete(record.body.unpack1("V"))) && @queues.delete(queue.key)
-          when Records::PRODUCER then recall_producer(*Records.parse_producer(record.body))
+          when Records::PRODUCER then recall_producer(record.segment, *Records.parse_producer(record.body))
           when Records::PRODUCER_GONE then (producer = @producer_numbers.delete(record.body.unpack1("V"))) && @producers.delete(producer.identity)
           when Records::BOOT
             messages, sessions = record.body.unpack("Q<Q<")
@@ -64,6 +76,9 @@ module Hikyaku
 
         def recall_message(record)
           message = Records.parse_enqueue(record.flags, record.body, @numbers)
+          return lose(record.body.unpack1("Q<")) if message.nil? || nobodys?(message)
+          # A salvage has parted them: the segment with its queue's name stays as long as this one.
+          @ledger.keep(message.queue.named, record.segment) unless message.queue.named == record.segment
           id = message.id
           older = @messages[id]
           @ledger.copied(older) if older
@@ -73,9 +88,19 @@ module Hikyaku
           recall_sequence(message.sequence, message.producer) if message.sequence > 0
         end
 
+        # Who has numbered it is not known: it might be taken again.
+        def nobodys?(message) = @behind_hole && message.sequence > 0 && !@producer_numbers.key?(message.producer)
+
+        # What it needs was lost with what nobody had synced: so is the message.
+        def lose(id)
+          @messages_lost += 1
+          @next_message = id + 1 if id >= @next_message
+        end
+
         def recall_sequence(sequence, number)
-          producer = @producer_numbers[number]
-          producer.take(sequence) if producer && !producer.taken?(sequence)
+          producer = @producer_numbers[number] or return
+          producer.take(sequence) unless producer.taken?(sequence)
+          @producers[producer.identity] = producer if @producers.delete(producer.identity)
         end
 
         def recall_state(record)
@@ -85,17 +110,25 @@ module Hikyaku
           @ledger.speaks(message, record.segment)
         end
 
-        def recall_queue(number, kind, name)
+        def recall_queue(segment, number, kind, name)
           @next_queue = number + 1 if number >= @next_queue
-          return if @numbers.key?(number)
-          queue = @queues[Queue.key(name, kind)] || Queue.new(name, kind, number)
-          queue.made = queue.recorded = true
-          @queues[queue.key] = @numbers[number] = queue
+          queue = @numbers[number] ||= @queues[Queue.key(name, kind)] ||= Queue.new(name, kind, number)
+          queue.made = true
+          queue.named = segment
         end
 
-        def recall_producer(number, identity, rest)
+        def recall_producer(segment, number, identity, rest)
           @next_producer = number + 1 if number >= @next_producer
-          @producers[identity] = @producer_numbers[number] = Producer.new(number, identity, **rest)
+          known = @producers.delete(identity)
+          if @behind_hole
+            # Its map may speak of messages that were lost before it.
+            known = Producer.new(number, identity) unless known&.number == number
+            known.epoch = rest[:epoch]
+          else
+            known = Producer.new(number, identity, **rest)
+            known.segment = segment
+          end
+          @producers[identity] = @producer_numbers[number] = known
         end
 
         # Everything was read: messages take their places, in the order of their ids.
@@ -103,14 +136,14 @@ module Hikyaku
           ids = @messages.keys.sort
           @messages = ids.to_h { |id| [id, @messages[id]] } unless ids == @messages.keys # copies may stand out of order
           @messages.each_value { |message| place(message) }
-          @queues.each_value { |queue| rest(queue) }
-          @producers.each_value { |producer| producer.idle_slot = @idles.add(@now + @limits.producer_idle, producer) }
+          # A queue without messages need not be there: its name stands somewhere, and nobody uses it yet.
+          @queues.delete_if { |_, queue| queue.idle? }
         end
 
         def place(message)
           message.queue.bytes += message.size
           @bytes += message.size
-          @memory_bytes += message.size
+          @content_bytes += message.size
           if message.state == :dead
             bury(message, message.reason, message.words)
           else
@@ -145,10 +178,20 @@ module Hikyaku
 
         # What is in memory alone is written down, too, and what was sent.
         def write_all_down
-          @messages.each_value { |message| write_down(message) unless message.segment }
-          @producers.each_value { |producer| @ledger.say(Records::PRODUCER, Records.producer(producer, all: true)) }
+          @messages.each_value do |message|
+            next if message.segment
+            message.sequence = 0 # its number stands in its PRODUCER
+            write_down(message)
+          end
+          @idle_producers.each_key { |producer| @ledger.say(Records::PRODUCER, Records.producer(producer, all: true)) }
         rescue Log::Journal::Full
           nil # level memory promises nothing
+        end
+
+        def write_down(message)
+          @ledger.enqueue(message)
+        rescue LimitExceeded
+          nil # it fits into no segment
         end
       end
     end

@@ -7,8 +7,8 @@ require_relative "../wire/code"
 require_relative "../wire/properties"
 require_relative "../wire/type"
 require_relative "answer"
+require_relative "identifying"
 require_relative "message"
-require_relative "records"
 
 module Hikyaku
   module Broker
@@ -37,7 +37,7 @@ module Hikyaku
           return say_no(session, frame.id, queue) unless queue.is_a?(Queue)
           message = objection(session, queue, frame.content, level, sequence) ||
             admit(session, queue, frame, frame.content, frame.properties_size, level, sequence)
-          return say_no(session, frame.id, [message, sentence(message, queue)]) if message.is_a?(Integer)
+          return say_no(session, frame.id, [message, sentence(message, queue, frame.content)]) if message.is_a?(Integer)
           acknowledge_message(session, frame.id, level, message.id, bytes)
           dispatch(queue)
           spare_memory(message)
@@ -84,6 +84,8 @@ module Hikyaku
             trouble ||= bar || objection(session, queue, item.content, level, number) ||
               admit(session, queue, frame, item.content, item.properties_size, level, number)
             next taken << trouble unless trouble.is_a?(Integer)
+            # What follows may not be taken before a message that is sent again.
+            bar = trouble if Wire::Code.later?(trouble)
             @refused[trouble] += 1
             refusals << [index, trouble, retry_after(trouble)]
           end
@@ -155,10 +157,14 @@ module Hikyaku
         # @return [Integer, nil] why a message is not taken whose number was not
         def objection(session, queue, content, level, sequence)
           return Wire::Code::SEQUENCE if sequence > 0 && session.producer.ahead?(sequence)
+          return Wire::Code::TOO_BIG if push_bytes(content.bytesize) > @limits.max_frame || larger_than_queue?(content.bytesize) ||
+            (level > 0 && content.bytesize > @kept_most)
           return Wire::Code::QUEUE_FULL if filled?(queue, content.bytesize)
-          return Wire::Code::OVERLOADED if level.zero? && @memory_bytes + content.bytesize > @limits.max_memory
+          return Wire::Code::OVERLOADED if memory_bytes + Message::INDEX_BYTES + (level.zero? ? content.bytesize : 0) > @limits.max_memory
           Wire::Code::DISK_FULL if level > 0 && @ledger.full?
         end
+
+        def larger_than_queue?(bytes) = @limits.max_queue_bytes > 0 && bytes > @limits.max_queue_bytes
 
         def filled?(queue, bytes)
           (@limits.max_queue_messages > 0 && queue.messages >= @limits.max_queue_messages) ||
@@ -175,7 +181,8 @@ module Hikyaku
             message.sequence = sequence
             message.producer = session.producer.number
           end
-          write_down(message) if level > 0
+          return Wire::Code::LIMIT unless sequence.zero? || remember_producer(session.producer, durable: level > 0)
+          @ledger.enqueue(message) if level > 0
           session.producer.take(sequence, volatile: level.zero? && !@ledger.nil?) if sequence > 0
           @next_message += 1
           settle(message, frame)
@@ -186,15 +193,6 @@ module Hikyaku
           Wire::Code::TOO_BIG
         end
 
-        def write_down(message)
-          queue = message.queue
-          unless queue.recorded
-            @ledger.say(Records::QUEUE, Records.queue(queue), urgent: false)
-            queue.recorded = true
-          end
-          @ledger.enqueue(message)
-        end
-
         def settle(message, frame)
           queue = message.queue
           make(queue) unless queue.made
@@ -202,18 +200,23 @@ module Hikyaku
           queue.sent += 1
           queue.bytes += message.size
           @bytes += message.size
-          @memory_bytes += message.size
+          @content_bytes += message.size
           @received[message.level] += 1
           message.expiry_slot = @expiries.add(@now + frame.time_to_live / 1000.0, message) if frame.time_to_live > 0
           wait(message, frame.delay)
         end
 
-        # What stands on the disk need not stand in memory until its turn comes.
+        # What stands on the disk need not stand in memory until its turn comes: a quarter is for it, as far as there is room.
         def spare_memory(message)
-          return if @memory_bytes <= @limits.max_memory || message.segment.nil? || message.state == :out || message.content.nil?
+          return if message.segment.nil? || message.state == :out || message.content.nil?
+          return if @content_bytes <= @limits.max_memory / 4 && memory_bytes <= @limits.max_memory
           message.content = nil
-          @memory_bytes -= message.size
+          @content_bytes -= message.size
         end
+
+        def index_bytes = @messages.size * Message::INDEX_BYTES
+
+        def memory_bytes = @content_bytes + index_bytes
 
         # What is in memory alone reaches no other level, whatever is asked for now.
         def duplicate(session, frame, level, bytes)
@@ -222,14 +225,29 @@ module Hikyaku
           answer(session, Wire::Type::SEND, frame.id, level, messages: 1, bytes: bytes)&.add(duplicate: true)
         end
 
-        def sentence(code, queue)
+        def sentence(code, queue, content)
           case code
           when Wire::Code::SEQUENCE then "this number is more than #{Producer::MOST} above what is settled: use those below first"
           when Wire::Code::QUEUE_FULL then "the queue #{text(queue.key)} is full: it holds #{queue.messages} messages"
-          when Wire::Code::OVERLOADED then "the messages in memory are as many as there may be"
-          when Wire::Code::DISK_FULL then "there is no room on the broker's disk"
-          else "a message has to fit into a segment of #{@ledger.segment_bytes} bytes"
+          when Wire::Code::OVERLOADED then "messages take as much memory as broker_max_memory permits"
+          when Wire::Code::DISK_FULL then @ledger.full_of
+          when Wire::Code::LIMIT then Identifying::ALL_CONNECTED
+          when Wire::Code::TOO_BIG then too_big(content.bytesize)
           end
+        end
+
+        # Of what a SEND brings, the frame may be as large as is permitted, and the PUSH that delivers it larger than that.
+        def too_big(bytes)
+          may =
+            if push_bytes(bytes) > @limits.max_frame
+              "a message may have #{@limits.max_frame - push_bytes(0)}, so that the PUSH that delivers it is no larger than the broker's largest frame of #{@limits.max_frame}"
+            elsif larger_than_queue?(bytes)
+              "a queue may have #{@limits.max_queue_bytes} in all (broker_max_queue_bytes)"
+            else
+              "a message on the disk may have #{@kept_most}, so that it fits into a segment beside #{@max_identities} identities: " \
+                "raise broker_segment_bytes, or lower broker_max_identities"
+            end
+          "properties and payload have #{bytes} bytes; #{may}"
         end
       end
     end

@@ -15,7 +15,9 @@ module Hikyaku
         # from it. Never for deliveries alone: to take them, it may first have to be rid of what it says to others.
         CROWDED = 256 * 1024
         DEAF = 1024 * 1024
-        private_constant :CROWDED, :DEAF
+        # Of a delivery's number, below that of its session.
+        NUMBER_BITS = 36
+        private_constant :CROWDED, :DEAF, :NUMBER_BITS
 
         # @return [Integer] its number
         attr_reader :serial
@@ -51,12 +53,16 @@ module Hikyaku
         attr_accessor :heard_at, :said_at
         # @return [Boolean] it has said DRAIN
         attr_accessor :drains
+        # @return [Boolean] it has said that its identity is not needed any more
+        attr_accessor :forgets
         # @return [Boolean] it has said ACK to a PUSH: it says which it has in hand
         attr_accessor :acknowledges
         # @return [Integer] messages, and bytes, that wait for their answer
         attr_accessor :unanswered, :unanswered_bytes
         # @return [Integer]
         attr_accessor :next_delivery
+        # @return [Integer] of its subscriptions, those that let a lease end and are passed over
+        attr_accessor :lapsed
         # @return [Boolean] its socket takes no more
         attr_accessor :blocked
         # @return [Boolean] it is among those that are ready
@@ -83,13 +89,20 @@ module Hikyaku
           @permissions = []
           @max_frame = max_frame
           @heard_at = @said_at = now
-          @unanswered = @unanswered_bytes = @taken = 0
-          @next_delivery = (serial << 36) + 1
-          @drains = @acknowledges = @blocked = @listed = @crowded = false
+          @unanswered = @unanswered_bytes = @taken = @lapsed = 0
+          @next_delivery = (serial << NUMBER_BITS) + 1
+          @drains = @forgets = @acknowledges = @blocked = @listed = @crowded = false
         end
 
         # @return [Boolean]
         def open? = @state == :open
+
+        # @param id [Integer]
+        # @return [Boolean] it may be one of its deliveries
+        def numbers?(id) = id >> NUMBER_BITS == @serial
+
+        # @return [Boolean] it has not said HELLO
+        def strange? = @state == :strange
 
         # @return [Boolean] nothing more is read from it
         def ended? = @state == :ended || @state == :gone

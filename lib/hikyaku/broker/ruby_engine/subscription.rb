@@ -19,6 +19,8 @@ module Hikyaku
         attr_accessor :alone
         # @return [Boolean] it is to get nothing more
         attr_accessor :ended
+        # @return [Integer, nil] the newest delivery whose lease its connection let end, and has said nothing since: it is passed over
+        attr_accessor :lapsed
         # @return [Integer]
         attr_accessor :credit, :credit_bytes
 
@@ -34,7 +36,7 @@ module Hikyaku
         end
 
         # @return [Boolean] it may have some message
-        def free? = @out < @credit && !@alone && !@ended && @session.takes_more?
+        def free? = @out < @credit && !@alone && !@ended && !@lapsed && @session.takes_more?
 
         # @param bytes [Integer] of a message
         # @return [Boolean] the credit allows it

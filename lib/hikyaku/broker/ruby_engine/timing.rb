@@ -24,7 +24,8 @@ module Hikyaku
           @pulses = Timetable.new
           @permits = Timetable.new
           @idles = Timetable.new
-          @timetables = [@leases, @dues, @expiries, @pulses, @permits, @idles]
+          @unread = Timetable.new
+          @timetables = [@leases, @dues, @expiries, @pulses, @permits, @idles, @unread]
         end
 
         def pass_time
@@ -34,10 +35,12 @@ module Hikyaku
           @pulses.expire(@now, most: SLICE) { |session| feel_pulse(session) }
           @permits.expire(@now) { |session| end_with(session, Wire::Code::UNAUTHORIZED, "the token has expired") }
           @idles.expire(@now, most: SLICE) { |thing| let_idle_go(thing) }
+          @unread.expire(@now) { |queue| dispatch(queue) }
         end
 
         # It has its message no longer, and cannot say any more what it wants with it.
         def end_lease(delivery)
+          pass_over_until_heard(delivery)
           come_back(delivery, :crash)
           dispatch(delivery.message.queue)
         end
@@ -80,7 +83,7 @@ module Hikyaku
           segment = @ledger.straggling or return @evacuating = false
           @copied += @ledger.evacuate(segment, COPIES, COPY_BYTES)
           @evacuating = true
-        rescue Log::Journal::Full
+        rescue Log::Journal::Full, Log::Journal::Unread
           @evacuating = false
         end
 

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "openssl"
+require_relative "../../config/secret_file"
 require_relative "../../error"
 require_relative "../../web/authorization"
 require_relative "../permission"
@@ -29,7 +30,7 @@ module Hikyaku
         # @param config [Config]
         # @param logger [Logger, nil]
         # @return [Authenticator, nil] nil: the configuration asks nobody who they are
-        # @raise [ConfigError] the secret cannot be read, or is none
+        # @raise [ConfigError] the secret cannot be read, is none, or everybody can read it
         def self.of(config, logger: nil)
           return unless config.broker_authenticates?
           new(secret: secret(config), authorization: authorization(config, logger))
@@ -38,17 +39,15 @@ module Hikyaku
         def self.secret(config)
           path = config.broker_secret_file or return
           where = "#{config.origin(:broker_secret_file)}: #{path}"
-          secret = File.binread(path).chomp
+          secret = Config::SecretFile.read(path, where: where)
           return secret if secret.bytesize >= LEAST_SECRET_BYTES
           raise ConfigError, "#{where} holds #{secret.bytesize} bytes; a secret has #{LEAST_SECRET_BYTES} at least"
-        rescue SystemCallError => error
-          raise ConfigError, "#{where} cannot be read: #{Config.reason(error)}"
         end
 
         def self.authorization(config, logger)
           return if config.issuer_list.empty? || config.development_secret?
           Web::Authorization.new(issuers: config.issuer_list, resource_identifier: config.resource_identifier, hub_url: config.hub_url,
-            limits: {max_token_bytes: config.max_token_bytes}, logger: logger)
+            limits: {max_token_bytes: config.max_token_bytes}, logger: logger, weak_secrets: config.dev)
         end
         private_class_method :secret, :authorization
 
@@ -70,6 +69,11 @@ module Hikyaku
           else Decision.refuse("this broker asks who you are: give #{wanted}")
           end
         end
+
+        # Reads the files of keys again, and fetches the key sets of URLs again.
+        #
+        # @return [void]
+        def reload = @authorization&.reload
 
         # @return [String] without the secret
         def inspect = "#<#{self.class.name} #{wanted}>"

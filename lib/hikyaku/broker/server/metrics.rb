@@ -14,9 +14,13 @@ module Hikyaku
         BROKER = [
           ["sessions", "gauge", "Clients that are connected", :sessions],
           ["queues", "gauge", "Queues that there are", :queues],
+          ["identities", "gauge", "Identities whose numbered messages are remembered", :identities],
+          ["identities_evicted_total", "counter", "Identities that were forgotten because there were too many", :identities_evicted],
           ["messages", "gauge", "Messages that are kept", :messages],
+          ["messages_lost", "gauge", "Messages that could not be kept at the start: what says their queue or their sender is missing", :messages_lost],
           ["message_bytes", "gauge", "Bytes of the messages that are kept", :bytes],
-          ["memory_bytes", "gauge", "Bytes of messages in memory", :memory_bytes],
+          ["memory_bytes", "gauge", "Bytes that messages take in memory", :memory_bytes],
+          ["index_bytes", "gauge", "Of these, what they take beside their content, wherever that is", :index_bytes],
           ["delivered_total", "counter", "Deliveries to receivers", :delivered],
           ["freed_total", "counter", "Messages that receivers have finished", :freed],
           ["redelivered_total", "counter", "Deliveries of messages that were delivered before", :redelivered],
@@ -35,7 +39,8 @@ module Hikyaku
           ["journal_batches_total", "counter", "Writes to the journal", :batches],
           ["journal_segments", "gauge", "Segments of the journal", :segments],
           ["journal_spares", "gauge", "Segments that wait to be used", :spares],
-          ["journal_torn_repaired", "gauge", "Torn ends that were repaired when the journal was opened", :torn_repaired]
+          ["journal_torn_repaired", "gauge", "Torn ends that were repaired when the journal was opened", :torn_repaired],
+          ["journal_torn_missing", "gauge", "Records that were missing before others when the journal was opened", :torn_missing]
         ].freeze
         LEVELS = %w[memory written synced].freeze
         STATES = %i[ready delayed out dead].freeze

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../config/address"
+require_relative "../../server/dated"
 require_relative "../../server/http"
 require_relative "../../server/listener"
 require_relative "../../server/operations"
@@ -26,7 +27,7 @@ module Hikyaku
         def initialize(address, metrics:, ready:, logger:, flag: "--broker-metrics")
           @listener = Hikyaku::Server::Listener.new(address, flag: flag)
           @address = @listener.address
-          app = Hikyaku::Server::Operations.new(->(_) { NOT_FOUND }, metrics: metrics, ready: ready)
+          app = Hikyaku::Server::Dated.new(Hikyaku::Server::Operations.new(->(_) { NOT_FOUND }, metrics: metrics, ready: ready))
           @http = Hikyaku::Server::Http.new(app, logger: logger, listener: @listener, threads: 1, max_request_bytes: MAX_REQUEST_BYTES)
           @thread = @http.run
         rescue

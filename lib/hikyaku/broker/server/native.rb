@@ -11,7 +11,9 @@ module Hikyaku
       class Native
         # Threads that decide.
         THREADS = 2
-        private_constant :THREADS
+        # Connections that are being closed, beside the clients'.
+        CLOSING = 32
+        private_constant :THREADS, :CLOSING
 
         # @param engine [NativeEngine]
         # @param logger [Logger]
@@ -19,11 +21,12 @@ module Hikyaku
         # @param write_timeout [Numeric] seconds without progress after which a client is closed
         # @param drain [Numeric] seconds that a stop may take
         # @param reactor [NativeReactor, nil] the hub's, not running yet; nil: one of its own
-        def initialize(engine, logger:, doorkeeper: nil, write_timeout: 60, drain: 10, reactor: nil)
+        # @param connections [Integer] of clients, at most
+        def initialize(engine, logger:, doorkeeper: nil, write_timeout: 60, drain: 10, reactor: nil, connections: 0)
           @engine = engine
           @doorkeeper = doorkeeper
-          @reactor = reactor || NativeReactor.new(nil, write_timeout: write_timeout, drain_timeout: drain, logger: logger)
-          @reactor.carry(engine)
+          @reactor = reactor || NativeReactor.new(nil, write_timeout: write_timeout, drain_timeout: drain, logger: logger, max_connections: CLOSING)
+          @reactor.carry(engine, max_sessions: connections)
           @listeners = []
           @ended = Thread::Queue.new
           @reactor.on_storage_failure { |error| @ended << error }

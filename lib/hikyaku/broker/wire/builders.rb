@@ -130,6 +130,11 @@ module Hikyaku
         # @return [String]
         def drain(id: 0) = bare(Type::DRAIN, id)
 
+        # DRAIN of a client whose identity is not needed any more (section 10).
+        #
+        # @return [String]
+        def forget(id: 0) = bare(Type::DRAIN, id, flags: 1)
+
         # DRAIN of the broker (section 10).
         #
         # @return [String]
@@ -229,9 +234,9 @@ module Hikyaku
           fits(LONG, id: id, sequence: sequence)
         end
 
-        def bare(type, id, subscription = 0)
+        def bare(type, id, subscription = 0, flags: 0)
           fits(LONG, id: id)
-          [16, type, 0, subscription, id].pack("VCCvQ<")
+          [16, type, flags, subscription, id].pack("VCCvQ<")
         end
 
         def sized(bytes)

@@ -60,6 +60,9 @@ module Hikyaku
         # DRAIN of a client.
         Drain = Struct.new(:id)
 
+        # DRAIN of a client whose identity is not needed any more.
+        Forget = Struct.new(:id)
+
         # DRAIN of the broker.
         Draining = Struct.new(:id, :retry_after)
 
@@ -109,7 +112,7 @@ module Hikyaku
         def self.name_of(frame)
           case frame
           when SendBatch then :SEND_BATCH
-          when Draining then :DRAIN
+          when Draining, Forget then :DRAIN
           when Receipt, Welcome then :ACK
           else frame.class.name[/\w+\z/].upcase.to_sym
           end

@@ -13,7 +13,9 @@ module Hikyaku
 
         MAGIC = "HKB\r\n\x1A\n\x00".b.freeze
         PLAIN = [Type::UNSUBSCRIBE, Type::SUBSCRIBE, Type::CREDIT].freeze
-        private_constant :PLAIN
+        # Bits that are known; of other types none.
+        FLAGS = {Type::FREE => 3, Type::DRAIN => 1}.freeze
+        private_constant :PLAIN, :FLAGS
 
         class << self
           # @param buffer [String]
@@ -26,7 +28,7 @@ module Hikyaku
           # @return [Struct] one of {Frames}, frozen
           # @raise [Violation]
           def read(buffer, at, size, type, flags, subscription, id)
-            flags_within((type == Type::FREE) ? 3 : 0, flags, type, id) unless flags.zero?
+            flags_within(FLAGS.fetch(type, 0), flags, type, id) unless flags.zero?
             no_subscription(subscription, type, id) unless subscription.zero? || PLAIN.include?(type)
             frame =
               case type
@@ -41,7 +43,7 @@ module Hikyaku
               when Type::SUBSCRIBE then subscribe(buffer, at, size, subscription, id)
               when Type::UNSUBSCRIBE then unsubscribe(size, subscription, id)
               when Type::QUERY then query(buffer, at, size, id)
-              when Type::DRAIN then drain(size, id)
+              when Type::DRAIN then drain(size, flags, id)
               else hello(buffer, at, size, id)
               end
             frame.freeze
@@ -143,9 +145,9 @@ module Hikyaku
             Frames::Touch.new(id, first, last, lease)
           end
 
-          def drain(size, id)
+          def drain(size, flags, id)
             exactly(16, size, Type::DRAIN, id)
-            Frames::Drain.new(id)
+            flags.zero? ? Frames::Drain.new(id) : Frames::Forget.new(id)
           end
 
           def query(buffer, at, size, id)

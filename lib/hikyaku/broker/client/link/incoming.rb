@@ -70,8 +70,9 @@ module Hikyaku
             end
             delivery = Delivery.new(push, receiver.queue, self, session, time)
             @deliveries.add(delivery)
-            if @draining
+            if @draining || receiver.paused?
               hand_back(delivery)
+              wake
             else
               receiver.arrived(delivery)
             end
@@ -97,7 +98,7 @@ module Hikyaku
 
           def refused(frame, news)
             error = Refused.of(frame.code, frame.sentence, retryable: frame.later?, retry_after: (frame.retry_after / 1000.0 if frame.retry_after.positive?))
-            stale(frame.delivery) if error.is_a?(Stale)
+            news << forgotten(frame) if error.is_a?(Stale) && !stale(frame.delivery) && frame.id.zero?
             @fenced_by = frame.delivery if error.is_a?(Fenced)
             if (pending = @asked.delete(frame.id))
               pending.fail(error)
@@ -115,6 +116,11 @@ module Hikyaku
 
           def stale(id)
             delivery = @deliveries.remove(id) and delivery.state = :stale
+          end
+
+          # It was settled here, and nobody waited for the answer.
+          def forgotten(frame)
+            Stale.new("the broker refused what this client said of delivery #{frame.delivery}: #{frame.sentence.to_s.scrub("?")}; its message is delivered again", code: frame.code)
           end
 
           def drained(frame)

@@ -19,7 +19,9 @@ module Hikyaku
           SILENCE = 10
           # Milliseconds after which who was turned away may come back.
           COME_BACK = 1000
-          private_constant :ACCEPTS, :PAUSE, :SILENCE, :COME_BACK
+          # Seconds after which who has not said HELLO gives its place to another.
+          HESITATION = 1
+          private_constant :ACCEPTS, :PAUSE, :SILENCE, :COME_BACK, :HESITATION
 
           # @param listener [Hikyaku::Server::Listener] closed when the reactor stops
           # @return [void]
@@ -44,7 +46,7 @@ module Hikyaku
           end
 
           def welcome(socket)
-            session = @engine.connect(address: Connection.address(socket), now: @now)
+            session = connect(Connection.address(socket))
             prepare(socket)
             connection = Connection.new(socket, session, @selector.register(socket, :r))
             connection.monitor.value = connection
@@ -56,6 +58,21 @@ module Hikyaku
             # The client is gone already.
             socket.close
             @engine.disconnect(session, now: @now, wall: @wall) if session
+          end
+
+          def connect(address)
+            @engine.connect(address: address, now: @now)
+          rescue TooManyConnections
+            raise unless evict_oldest
+            @engine.connect(address: address, now: @now)
+          end
+
+          # @return [Boolean] whether somebody had to go
+          def evict_oldest
+            oldest, deadline = @strangers.first
+            return false unless oldest && deadline - @hello_timeout + HESITATION <= @now && oldest.session.strange?
+            release(oldest)
+            true
           end
 
           # A client that vanished without a word confirms nothing of what the kernel has taken for it.
