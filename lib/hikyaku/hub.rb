@@ -78,22 +78,31 @@ module Hikyaku
     # @raise [StorageFailed] it could not be kept, and was not published; or it was, and what keeps it is in doubt
     def publish(update, idempotency_key: nil)
       topics = update.topics.map { |topic| @topics[topic] }
-      if (reserved = topics.find(&:reserved?))
-        raise InvalidTopic, "topic #{reserved.value.inspect} lies in the reserved namespace #{hub_path}"
-      end
+      refuse_reserved(topics)
+      surveys = survey(topics)
       id, ticket = alone do
         now = @monotonic.call
         id = if idempotency_key
           fingerprint = [update.topics, update.data, update.private?, update.id, update.type, update.retry_after].hash
-          @idempotency.fetch(idempotency_key, fingerprint, now: now) { @engine.publish(update, topics: topics, now: now) }
+          @idempotency.fetch(idempotency_key, fingerprint, now: now) { @engine.publish(update, topics: topics, now: now, surveys: surveys) }
         else
-          @engine.publish(update, topics: topics, now: now)
+          @engine.publish(update, topics: topics, now: now, surveys: surveys)
         end
         [id, @engine.ticket]
       end
       @driver&.wake
       @engine.await(ticket) if ticket
       id
+    end
+
+    # Mercure draft-08, section "Reserved Hub Namespace".
+    #
+    # @param topics [Array<Topic>]
+    # @return [void]
+    # @raise [InvalidTopic] one of them lies in the hub's reserved namespace
+    def refuse_reserved(topics)
+      reserved = topics.find(&:reserved?) or return
+      raise InvalidTopic, "topic #{reserved.value.inspect} lies in the reserved namespace #{hub_path}"
     end
 
     # Registers a subscriber and announces its subscriptions. The driver gives it a connection afterwards.
@@ -108,9 +117,11 @@ module Hikyaku
     # @param coding [Symbol] likewise
     # @return [Subscriber]
     # @raise [TooManyConnections]
+    # @raise [PatternsTooCostly]
     # @raise [InvalidToken] the grant's subject was revoked after it was decided
     # @raise [UnknownForm, FormNotOffered]
     def subscribe(grant, last_event_id: nil, address: nil, changeable: false, form: :events, coding: :identity)
+      @engine.weigh(grant.matchers)
       subscriber = alone do
         @engine.subscribe(grant, now: @monotonic.call, expires_in: rest_of(grant), last_event_id: last_event_id, address: address, changeable: changeable,
           form: form, coding: coding)
@@ -141,8 +152,10 @@ module Hikyaku
     # @return [String, nil] see Engine#change; nil when there is no such stream any more
     # @raise [InvalidToken] the grant's subject was revoked after it was decided
     # @raise [AnotherSubject] the stream is somebody else's
+    # @raise [PatternsTooCostly]
     # @raise [TooManyRewinds]
     def change(capability, grant, last_event_id: nil)
+      @engine.weigh(grant.matchers)
       answer = alone do
         rest = rest_of(grant)
         subscriber = @engine.find(capability) or next
@@ -187,6 +200,19 @@ module Hikyaku
         @revocations.add(subject, @clock.call) if revoke
         @driver&.forget(subject)
         @engine.disconnect(subject)
+      end
+      @driver&.wake
+      count
+    end
+
+    # Closes all streams whose grants rest on something that is not good any more, such as a key that was withdrawn, and forgets
+    # all decisions.
+    #
+    # @return [Integer] how many streams are closed
+    def expel
+      count = @mutex.synchronize do
+        @driver&.forget(nil)
+        @engine.expel { |grant| !grant.good? }
       end
       @driver&.wake
       count
@@ -240,13 +266,18 @@ module Hikyaku
     #
     # @param type [String] "exact", "urlpattern" or "uri_template"
     # @param pattern [String]
-    # @param max_bytes [Integer]
+    # @param limits [Hash] see Matcher.build
     # @return [Matcher]
     # @raise [InvalidMatcher] with the reason
-    def matcher(type, pattern, max_bytes: 4096)
-      @mutex.synchronize { @engine.matcher(type, pattern) } ||
-        Matcher.build(type: type, pattern: pattern, base: hub_url, max_bytes: max_bytes)
+    # @raise [LimitExceeded] likewise
+    def matcher(type, pattern, **limits)
+      matcher_in_use(type, pattern) || Matcher.build(type: type, pattern: pattern, base: hub_url, **limits)
     end
+
+    # @param type [String]
+    # @param pattern [String]
+    # @return [Matcher, nil]
+    def matcher_in_use(type, pattern) = @mutex.synchronize { @engine.matcher(type, pattern) }
 
     # @return [Hash{Symbol => Integer}] see Engine#stats
     def stats = @mutex.synchronize { @engine.stats }
@@ -305,9 +336,18 @@ module Hikyaku
 
     private
 
+    # What takes long to match is found out in pieces, without the lock, and others get their turn between them.
+    def survey(topics)
+      surveys = @mutex.synchronize { @engine.look_at(topics) } or return
+      surveys.each do |one|
+        Thread.pass until one.step(TopicSurvey::PIECE) > 0
+      end
+    end
+
     # @return [Float, nil] seconds until the grant ends
     def rest_of(grant)
       raise InvalidToken, "tokens of this subject were revoked a moment ago" if revoked?(grant.subject, grant.issued_at)
+      raise InvalidToken, "the key that signed the token was withdrawn a moment ago" unless grant.good?
       grant.expires_at && grant.expires_at - @clock.call
     end
 

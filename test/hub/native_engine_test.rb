@@ -19,7 +19,7 @@ class NativeEngineTest < Minitest::Test
   def self.methods_of(engine) = engine.public_instance_methods - Object.public_instance_methods
 
   test "both engines have the same public methods, beside what drivers of the native one ask of it" do
-    own = %i[compile handed_over last_words_for state_of]
+    own = %i[compile handed_over last_words_for state_of tidy trim]
     assert_equal self.class.methods_of(RUBY).sort, (self.class.methods_of(NATIVE) - own).sort
   end
 
@@ -30,6 +30,41 @@ class NativeEngineTest < Minitest::Test
     end
     own = {RUBY => %i[cipher random], NATIVE => %i[key secret]}
     assert_equal(*own.map { |engine, names| engine.instance_method(:initialize).parameters.map(&:last) - names })
+  end
+
+  test "what was kept for subscribers that are gone is let go when somebody tidies up, and nothing of those that stay" do
+    documents = Hikyaku::Hub::SubscriptionDocument.new(@topics.hub_path)
+    @engine = make_engine(documents: documents)
+    stays = subscribe(pattern("/stays/:id"), reads: ["/stays/1"])
+    gone = Array.new(700) { |i| subscribe(pattern("/gone/#{i}/*"), form: :message_pack) }
+    grants = @engine.instance_variable_get(:@grants)
+    refute @engine.tidy, "everything is in use"
+    assert_equal 701, grants.size
+    gone.each { |reader| @engine.unsubscribe(reader, now: @now) }
+    assert @engine.tidy, "so much that memory is worth giving back"
+    @engine.trim
+    assert_equal 1, grants.size
+    refute @engine.tidy
+    publish("/stays/1", "on", private: true)
+    assert_equal ["on"], received(stays).last(1)
+    again = subscribe(pattern("/gone/1/*"))
+    publish("/gone/1/x", "again")
+    assert_equal ["again"], received(again)
+  end
+
+  test "the bytes of a matcher are counted, with those that Ruby keeps" do
+    [["exact", "/a"], ["urlpattern", "https://example.com/books/:id/*"], ["urlpattern", "/a#{"{a}?" * 200}"], ["uri_template", "/{a}/{b}"]].each do |type, text|
+      make = ->(i) { Hikyaku::Hub::Matcher.build(type: type, pattern: "#{text}#{i}", base: EngineContract::HUB_URL) }
+      make[0]
+      GC.start
+      before = ObjectSpace.memsize_of_all
+      GC.disable
+      kept = Array.new(200, &make)
+      GC.enable
+      GC.start
+      each = (ObjectSpace.memsize_of_all - before) / 200
+      assert_includes((each / 2)..(each * 3 + 500), kept.first.bytes, [type, text].inspect)
+    end
   end
 
   test "a subscriber is the same object as long as Ruby drives it" do

@@ -72,14 +72,15 @@ class TopicTest < Minitest::Test
     "https://example.com/.well-known/%6Dercure/subscriptions/x", "/.well%2Dknown/me%72cure/x", "/%2Ewell-known/mercure", "%6Dercure/x",
     "https://example.com\\.well-known\\mercure\\x", "\\.well-known\\mercure", "/a/%2e%2E/.well-known/mercure", "/.well-known/./mercure",
     "/.well-known/mercure/../mercure/x", "/x/../.well-known/mercure/%2e", "https:mercure", "HTTPS://EXAMPLE.com/.well-known/mercure",
-    "/../../.well-known/mercure", "https:/.well-known/mercure"
+    "/../../.well-known/mercure", "https:/.well-known/mercure", "/.well-known//mercure", "//hub.example.com//.well-known///mercure//x",
+    "/a//../.well-known/mercure/x", "https://example.com/a//b///../../.well-known//mercure", "/.well-known/a//%2e%2E/mercure", "foo://x/a//../.well-known/mercure"
   ].freeze - ["mercure%2", "https:/.well-known/mercure"]
   FREE = [
     "https://example.com/.well-known/mercureXXX", "https://example.com/.well-known/mercure-dashboard", "https://example.com/foo/.well-known/mercure/bar",
     "subscriptions/foo", "bar", "../mercure/x", "urn:example:mercure", "urn:/.well-known/mercure2", "a topic with spaces", "/.well-known/%256Dercure",
     "/.well-known/%252e/mercure", "/.well-known/mercure%2Fx", "/.well-known/Mercure", "mercure%2", "foo://x/.well-known\\mercure", "http://[::1",
     "http://a b/.well-known/mercure", "https://:99999/.well-known/mercure", "https://example.com", "/", "/.well-known", "/.well-known/", "mercurex", "mailto:mercure",
-    "https:/.well-known/mercur", "//", "/.well-known//mercure"
+    "https:/.well-known/mercur", "//", "/a/b//../.well-known/mercure", "foo:a//../.well-known/mercure", "https://a//b/../c/.well-known/mercure", "/?a//../.well-known/mercure"
   ].freeze
 
   test "topics that resolve to the hub's path or below it are reserved (draft-08 Publication)" do

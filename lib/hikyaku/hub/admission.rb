@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../error"
+require_relative "client_address"
 
 module Hikyaku
   # More connections than the hub may hold, in total or from one address.
@@ -9,7 +10,8 @@ module Hikyaku
   end
 
   class Hub
-    # Counts the subscribers, in total and by client address, and refuses those that are too many.
+    # Counts the subscribers, in total and by client address, and refuses those that are too many. The addresses of one IPv6 /64
+    # are one client's.
     #
     # Mercure draft-08, section "Subscription", asks for such limits.
     class Admission
@@ -36,19 +38,21 @@ module Hikyaku
           @refused_total += 1
           raise TooManyConnections, "the hub holds #{@total} connections, its limit"
         end
-        if address && @per_address && @addresses[address] >= @per_address
+        client = address && ClientAddress.client(address)
+        if client && @per_address && @addresses[client] >= @per_address
           @refused_address += 1
           raise TooManyConnections, "your address holds #{@per_address} connections, its limit"
         end
         @count += 1
-        @addresses[address] += 1 if address
+        @addresses[client] += 1 if client
       end
 
       # @param address [String, nil] of a subscriber that was admitted and has left
       # @return [void]
       def release(address)
         @count -= 1
-        @addresses.delete(address) if address && (@addresses[address] -= 1) <= 0
+        client = address && ClientAddress.client(address)
+        @addresses.delete(client) if client && (@addresses[client] -= 1) <= 0
       end
     end
   end

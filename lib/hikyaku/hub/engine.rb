@@ -20,14 +20,24 @@ module Hikyaku
     # A publish costs O(matchers that match + deliveries). A subscriber is a cursor; it has no queue. Engines are not
     # thread-safe: the Hub holds one lock round them. `test/contracts/engine_contract.rb` runs over every engine.
     module Engine
-      # @!method initialize(topics:, documents: nil, history:, heartbeat:, max_lifetime:, gap_policy: nil, max_connections: nil, max_connections_per_address: nil, storage: nil)
+      # @!method initialize(topics:, documents: nil, history:, heartbeat:, max_lifetime:, gap_policy: nil, max_connections: nil, max_connections_per_address: nil, max_pattern_cost_total: nil, max_pattern_cost_per_address: nil, max_pattern_cost_per_beginning: nil, storage: nil)
       #   @see RubyEngine#initialize
 
-      # @!method publish(update, topics:, now:, type: nil)
+      # @!method look_at(topics)
+      #   Begins to find out whom topics concern that take long to match.
+      #   @param topics [Array<Topic>]
+      #   @return [Array<TopicSurvey>, nil] for `publish`, after their pieces were done without any lock; nil: the engine sees to that
+
+      # @!method weigh(matchers)
+      #   Finds out of matchers that are to be used what takes long to find out. Without any lock.
+      #   @param matchers [Array<Matcher>]
+
+      # @!method publish(update, topics:, now:, type: nil, surveys: nil)
       #   Appends an update to the log and marks whom it concerns.
       #   @param update [Update]
       #   @param topics [Array<Topic>] the update's topics, resolved
       #   @param type [String, nil] an event type that overrides the update's (the hub's own events)
+      #   @param surveys [Array<TopicSurvey>, nil] of the topics, from `look_at`
       #   @return [String] the event id
       #   @raise [StorageFailed] it could not be kept, and was not published
 
@@ -47,7 +57,7 @@ module Hikyaku
 
       # @!method subscribe(grant, now:, expires_in: nil, last_event_id: nil, address: nil, changeable: false, form: :events, coding: :identity)
       #   Registers a subscriber behind everything that it asked to see again, and announces its subscriptions where the engine
-      #   has `documents` for them. It is blocked until the driver has a socket for it and says `writable`.
+      #   has `documents` for them: what takes long to match when `serve` comes to it, in order. It is blocked until the driver has a socket for it and says `writable`.
       #   @param grant [Grant]
       #   @param expires_in [Float, nil] seconds until its grant ends
       #   @param last_event_id [String, nil] the event that it has; "earliest" for all that is retained
@@ -59,6 +69,7 @@ module Hikyaku
       #     private, and otherwise stands alone
       #   @return [Subscriber] its `last_event_id` is the answer for `Mercure-Last-Event-ID`
       #   @raise [TooManyConnections]
+      #   @raise [PatternsTooCostly] beside those that are in use; nobody was registered
       #   @raise [UnknownForm] there is no such form or coding
       #   @raise [FormNotOffered] this engine has it not: see `offers?`
 
@@ -97,6 +108,7 @@ module Hikyaku
       #   @param last_event_id [String, nil] for the matchers that are added; as of `subscribe`
       #   @return [String, nil] the answer for `Mercure-Last-Event-ID`: the log's `cursor` when the change took effect, or "earliest"
       #     where something may be missing; nil when the subscriber is gone, or about to be
+      #   @raise [PatternsTooCostly] beside those that are in use; nothing was changed
       #   @raise [TooManyRewinds] it catches up for as many changes as it may; nothing was changed
 
       # @!method resolve(last_event_id, grant)
@@ -123,7 +135,7 @@ module Hikyaku
       # @yieldparam subscriber [Subscriber]
       # @yieldparam bytes [String, nil] nil when the subscriber has to be closed: see `subscriber.closing`
       # @yieldreturn [Integer] how many bytes were accepted; fewer than given: it is blocked until `writable`
-      # @return [Boolean] whether the limit was reached
+      # @return [Boolean] whether the limit was reached, or there is more to announce
       def serve(limit, max_bytes, now:)
         count = 0
         while count < limit
@@ -171,6 +183,12 @@ module Hikyaku
       #   Marks all subscribers of a subject to be closed.
       #   @return [Integer] how many
 
+      # @!method expel
+      #   Marks all subscribers to be closed whose grants the block selects; it is asked once for each grant.
+      #   @yieldparam grant [Grant]
+      #   @yieldreturn [Boolean]
+      #   @return [Integer] how many
+
       # @!method shutdown
       #   Marks all subscribers to be closed, and announces no end any more.
 
@@ -210,7 +228,8 @@ module Hikyaku
       # @!method stats
       #   @return [Hash{Symbol => Integer}] subscribers, subscriptions, feeds, publishes, deliveries, delivered_bytes, history_bytes,
       #     history_updates; gaps and overruns, readers that were told or closed because the ring had passed them;
-      #     refused_total and refused_address, subscribers that were not admitted
+      #     refused_total and refused_address, subscribers that were not admitted; pattern_cost, what matching the patterns in use
+      #     costs, and refused_cost, subscribers and changes that were refused for it
     end
   end
 end

@@ -23,17 +23,10 @@ module Hikyaku
       # @param retry_after [Integer, nil] milliseconds before a client reconnects
       # @return [String] the event's bytes, frozen, binary
       def encode(id:, data:, type: nil, retry_after: nil)
-        frame = String.new(capacity: data.bytesize + id.bytesize + 64)
-        frame << "event: " << type << "\n" if type && !type.empty?
-        frame << "retry: " << retry_after.to_s << "\n" if retry_after
-        frame << "id: " << id << "\n"
-        if data.match?(/[\r\n]/)
-          data.split(LINE_BREAK, -1).each { |line| frame << "data: " << line << "\n" }
-        else
-          frame << "data: " << data << "\n"
-        end
-        frame << "\n"
-        frame.force_encoding(Encoding::BINARY).freeze
+        event = "event: #{type}\n" if type && !type.empty?
+        wait = "retry: #{retry_after}\n" if retry_after
+        data = data.split(LINE_BREAK, -1).join("\ndata: ") if data.match?(/[\r\n]/)
+        "#{event}#{wait}id: #{id}\ndata: #{data}\n\n".force_encoding(Encoding::BINARY).freeze
       end
 
       # An event without an id: it leaves the reader's cursor where it is.

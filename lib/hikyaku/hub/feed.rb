@@ -26,20 +26,29 @@ module Hikyaku
       attr_reader :newest
       # @return [Integer] the newest position that was trimmed; 0 when none was
       attr_reader :trimmed
+      # @return [Boolean] it is in an index
+      attr_accessor :indexed
       # @return [Boolean] it grew since its subscribers were last looked at
       attr_accessor :dirty
       # @return [Batch, nil] what caught-up subscribers receive next
       attr_accessor :batch
 
-      def initialize(matcher, since:)
+      # @return [Numeric] what matching costs in Ruby: see TopicProgram#cost_in_ruby
+      attr_reader :cost
+      # @return [String, nil] the address that the matcher's cost is charged to: see PatternBudget
+      attr_reader :payer
+
+      def initialize(matcher, since:, payer: nil)
         @matcher = matcher
+        @cost = matcher.cost_in_ruby
+        @payer = payer
         @since = since
         @positions = []
         @newest = 0
         @trimmed = 0
         @subscriptions = []
         @subscribers = []
-        @dirty = false
+        @dirty = @indexed = false
         @batch = nil
       end
 

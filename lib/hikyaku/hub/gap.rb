@@ -12,8 +12,9 @@ module Hikyaku
     #     id: #PGzYTzR-0Sg
     #     data: {"type":"gap","reason":"overrun","last_event_id":"#0a…","matches":[{"match":"/news","match_type":"exact"}]}
     #
-    # `reason` is `overrun` (the reader was slower than the history is long) or `unknown` (the event that it named is not
-    # known: too old, or the hub was restarted). `last_event_id` is the last event before the gap. The stream goes on
+    # `reason` is `overrun` (the reader was slower than the history is long), `unknown` (the event that it named is not
+    # known: too old, or the hub was restarted) or `lost` (at this place the hub itself has lost events, with power or by
+    # damage to its storage). `last_event_id` is the last event before the gap. The stream goes on
     # after `id` with the oldest event that is retained. Publishers cannot forge it: the type `mercure` is reserved.
     module Gap
       module_function

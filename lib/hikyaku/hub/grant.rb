@@ -23,10 +23,13 @@ module Hikyaku
       # @return [Array<Hash, nil>] what the token says of each subscription, in the order of the matchers
       attr_reader :payloads
 
+      # @return [#good?, nil] what the decision rests on: a stream ends when it is not good any more; nil: on nothing that may change
+      attr_reader :basis
+
       # @param matchers [Array<Matcher>]
       # @param reads [Array<Matcher>]
       # @param publishes [Array<Matcher>]
-      def initialize(matchers: [], reads: [], publishes: [], expires_at: nil, subject: nil, issuer: nil, issued_at: nil, payloads: [])
+      def initialize(matchers: [], reads: [], publishes: [], expires_at: nil, subject: nil, issuer: nil, issued_at: nil, payloads: [], basis: nil)
         @matchers = matchers.uniq.freeze
         @reads = reads.frozen? ? reads : reads.dup.freeze
         @publishes = publishes.frozen? ? publishes : publishes.dup.freeze
@@ -34,6 +37,7 @@ module Hikyaku
         @subject = subject
         @issuer = issuer
         @issued_at = issued_at
+        @basis = basis
         @payloads = payloads.freeze
         freeze
       end
@@ -41,6 +45,9 @@ module Hikyaku
       # @param matcher [Matcher] one of the grant's
       # @return [Hash, nil] what the token says of its subscription
       def payload_of(matcher) = (place = @matchers.index(matcher)) && @payloads[place]
+
+      # @return [Boolean] what it rests on is good, or nothing
+      def good? = @basis.nil? || @basis.good?
 
       # Mercure draft-08, section "Subscribers": one granted topic suffices, whichever topic was matched.
       #

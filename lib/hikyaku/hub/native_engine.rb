@@ -5,6 +5,7 @@ require_relative "../error"
 require_relative "admission"
 require_relative "engine"
 require_relative "past"
+require_relative "pattern_budget"
 require_relative "topic"
 
 module Hikyaku
@@ -36,7 +37,9 @@ module Hikyaku
       TOPIC_TABLE_BYTES = 4_194_304
       # So many subscribers that are gone may have an object in the table.
       SPARE = 1_024
-      private_constant :TOPIC_TABLE_BYTES, :SPARE, :Compiled
+      # Things that are gone, or subscribers since there were most, that are worth to look for memory.
+      MUCH = 512
+      private_constant :TOPIC_TABLE_BYTES, :SPARE, :MUCH, :Compiled
 
       # @param topics [Topics] of the hub
       # @param documents [SubscriptionDocument, nil] of subscription events; nil: there are none
@@ -46,24 +49,34 @@ module Hikyaku
       # @param gap_policy [#call, nil] asked once with each matcher, says `:gap` or `:close` for a reader that the ring passed
       # @param max_connections [Integer, nil] subscribers in total
       # @param max_connections_per_address [Integer, nil] subscribers of one client address
+      # @param max_pattern_cost_total [Integer, nil] what matching the patterns in use may cost: see PatternBudget
+      # @param max_pattern_cost_per_address [Integer, nil] the same of those that came from one client address
+      # @param max_pattern_cost_per_beginning [Integer, nil] the same of those whose fixed beginnings begin one another
       # @param storage [Hash, nil] what keeps the log over a restart: see Storage#initialize, with the folder as `folder`
       # @param key [String] 16 random bytes: of the event ids
       # @param secret [String] 16 random bytes: of hashes, subscribers' ids and chance
       def initialize(topics:, documents: nil, history: 32 * 1024 * 1024, heartbeat: 15, max_lifetime: nil, gap_policy: nil,
-        max_connections: nil, max_connections_per_address: nil, storage: nil, key: SecureRandom.bytes(16), secret: SecureRandom.bytes(16))
+        max_connections: nil, max_connections_per_address: nil, max_pattern_cost_total: nil, max_pattern_cost_per_address: nil,
+        max_pattern_cost_per_beginning: nil, storage: nil, key: SecureRandom.bytes(16), secret: SecureRandom.bytes(16))
         @limits = {total: max_connections, address: max_connections_per_address}
         @grants = Grants.new(topics: topics, documents: documents, gap_policy: gap_policy) { |*call| __send__(*call) }
         @subscribers = {}
         @most = SPARE
+        @busiest = 0
         @now = 0.0
         _setup(history: history, heartbeat: positive(heartbeat), max_lifetime: positive(max_lifetime), announces: !documents.nil?,
           max_connections: max_connections, max_connections_per_address: max_connections_per_address,
-          hub: [*topics.base.components, topics.base.origin], comparable_path: Topic.comparable_path(topics.base),
+          max_pattern_cost_total: max_pattern_cost_total, max_pattern_cost_per_address: max_pattern_cost_per_address,
+          max_pattern_cost_per_beginning: max_pattern_cost_per_beginning, hub: [*topics.base.components, topics.base.origin], comparable_path: Topic.comparable_path(topics.base),
           topic_table_bytes: TOPIC_TABLE_BYTES, key: key, secret: secret)
         restore(storage, history) { |topic| topics[topic] } if storage
       end
 
-      def publish(update, topics:, now:, type: nil)
+      def look_at(topics) = nil
+
+      def weigh(matchers) = nil
+
+      def publish(update, topics:, now:, type: nil, surveys: nil)
         keep_trying { _publish(update.data, topics, update.id, type || update.type, update.retry_after, update.private?, now, nil) }
       end
 
@@ -89,6 +102,7 @@ module Hikyaku
         @now = now
         answer = _change(subscriber.serial, @grants.compile(grant), last_event_id, expires_in, now)
         raise TooManyRewinds, Past::FULL if answer == false
+        refuse(answer) if answer.is_a?(Symbol)
         [subscriber, @subscribers[subscriber.serial]].each { |object| object&.grant = grant } if answer
         answer
       end
@@ -150,6 +164,13 @@ module Hikyaku
       # @return [Integer] how many
       def disconnect(subject) = _disconnect(subject)
 
+      # Marks all subscribers to be closed whose grants the block selects.
+      #
+      # @yieldparam grant [Grant]
+      # @yieldreturn [Boolean]
+      # @return [Integer] how many
+      def expel = _expel(@grants.tags { |grant| yield grant })
+
       # Marks all subscribers to be closed, and announces no end any more.
       #
       # @return [void]
@@ -195,8 +216,33 @@ module Hikyaku
       def lag = _lag
 
       # @return [Hash{Symbol => Integer}] see Engine#stats; also delivered_bytes, topics and topic_bytes (of the table), gaps and
-      #   overruns (readers that the ring has passed), refused_total and refused_address
+      #   overruns (readers that the ring has passed), refused_total, refused_address and refused_cost
       def stats = _stats
+
+      # Lets go of what was kept for subscribers that are gone and for decisions that were forgotten. Now and then, alone.
+      #
+      # @return [Boolean] whether so much that memory should be given back to the system: see `trim`
+      # @api private
+      def tidy
+        count = subscriber_count
+        return false if @tidied == [count, @grants.tag]
+        @tidied = [count, @grants.tag]
+        forget_the_gone
+        let_go = @grants.tidy
+        @busiest = [@busiest, count].max
+        return false if let_go < MUCH && @busiest - count < MUCH
+        @busiest = count
+        true
+      end
+
+      # Gives memory back to the system that was freed. Takes a while; any thread may do it, without a lock.
+      #
+      # @return [void]
+      # @api private
+      def trim
+        GC.start
+        _trim
+      end
 
       # The grant as the engine has it, for drivers that answer requests by themselves.
       #
@@ -231,6 +277,7 @@ module Hikyaku
       def positive(seconds) = seconds&.positive? ? seconds : nil
 
       def refuse(limit)
+        raise PatternsTooCostly, PatternBudget.refusal((limit == :cost_of_address) ? :address : :hub) if limit.start_with?("cost")
         raise TooManyConnections, (limit == :total) ? "the hub holds #{@limits[:total]} connections, its limit" : "your address holds #{@limits[:address]} connections, its limit"
       end
 

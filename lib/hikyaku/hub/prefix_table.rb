@@ -3,8 +3,12 @@
 module Hikyaku
   class Hub
     # Things that stand under a text prefix; finds those whose prefix begins a given string with one hash look-up
-    # for each length of prefix in use.
+    # for each length of prefix in use. Longer prefixes than LONGEST stand where their beginning stands: who asks tries what it is
+    # given, and no string leads to more look-ups, or longer ones.
     class PrefixTable
+      LONGEST = 512
+      private_constant :LONGEST
+
       def initialize
         @by_length = {}
       end
@@ -12,6 +16,7 @@ module Hikyaku
       # @param prefix [String] may be empty
       # @param thing [Object] known by identity
       def add(prefix, thing)
+        prefix = prefix.byteslice(0, LONGEST)
         prefixes = (@by_length[prefix.bytesize] ||= {})
         (prefixes[prefix.b] ||= {}.compare_by_identity)[thing] = true
       end
@@ -21,6 +26,7 @@ module Hikyaku
       # @param prefix [String]
       # @param thing [Object]
       def remove(prefix, thing)
+        prefix = prefix.byteslice(0, LONGEST)
         prefixes = @by_length[prefix.bytesize] or return
         things = prefixes[prefix.b] or return
         things.delete(thing)

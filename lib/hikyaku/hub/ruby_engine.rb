@@ -6,6 +6,8 @@ require_relative "engine"
 require_relative "event"
 require_relative "feed"
 require_relative "gap"
+require_relative "history"
+require_relative "pattern_budget"
 require_relative "record"
 require_relative "subscriber"
 require_relative "subscription"
@@ -43,29 +45,36 @@ module Hikyaku
       # @param gap_policy [#call, nil] asked with a matcher, says `:gap` or `:close` for a reader that the ring passed
       # @param max_connections [Integer, nil] subscribers in total
       # @param max_connections_per_address [Integer, nil] subscribers of one client address
+      # @param max_pattern_cost_total [Integer, nil] what matching the patterns in use may cost: see PatternBudget
+      # @param max_pattern_cost_per_address [Integer, nil] the same of those that came from one client address
+      # @param max_pattern_cost_per_beginning [Integer, nil] the same of those whose fixed beginnings begin one another
       # @param storage [Hash, nil] what keeps the log over a restart: see Storage#initialize, with the folder as `folder`
       # @param cipher [Log::PositionCipher] of a log without storage
       # @param random [Random]
       # @raise [StorageFailed]
       # @raise [Log::Journal::Locked, Log::Journal::Corrupt]
       def initialize(topics:, documents: nil, history: 32 * 1024 * 1024, heartbeat: 15, max_lifetime: nil, gap_policy: nil,
-        max_connections: nil, max_connections_per_address: nil, storage: nil, cipher: Log::PositionCipher.new, random: Random.new)
+        max_connections: nil, max_connections_per_address: nil, max_pattern_cost_total: nil, max_pattern_cost_per_address: nil,
+        max_pattern_cost_per_beginning: nil, storage: nil, cipher: Log::PositionCipher.new, random: Random.new)
         @topics = topics
         @documents = documents
         @admission = Admission.new(total: max_connections, per_address: max_connections_per_address)
+        @pattern_budget = PatternBudget.new(total: max_pattern_cost_total, per_address: max_pattern_cost_per_address, per_beginning: max_pattern_cost_per_beginning)
         @shut_down = false
-        @log = Log::Ring.new(capacity: history)
-        @ids = Log::IdIndex.new
-        @cipher = cipher
+        @log = History.new(capacity: history, topics: topics)
+        @ids_of_positions = Log::Generations.new(cipher)
         @index = TopicIndex.new
         @feeds = {}
         @subscribers = {}.compare_by_identity
         @capabilities = {}
         @ready = []
+        @scanning = []
+        @scan_allowance = 0
         @dirty = []
         @gap_policy = gap_policy
         @random = random
         start_forming
+        start_announcing
         start_timing(heartbeat, max_lifetime)
         @subscription_count = @publishes = @deliveries = @delivered_bytes = @gaps = @overruns = 0
         @feed = nil
@@ -73,11 +82,22 @@ module Hikyaku
         restore(storage, history) if storage
       end
 
-      def publish(update, topics:, now:, type: nil)
+      def look_at(topics) = (topics.map { |topic| TopicSurvey.new(@index, topic) } if @index.patterns?)
+
+      def weigh(matchers)
+        matchers.each do |matcher|
+          next if matcher.cost.zero?
+          matcher.cost_in_ruby
+          Thread.pass
+        end
+      end
+
+      def publish(update, topics:, now:, type: nil, surveys: nil)
         type ||= update.type
         keep(update, topics, type) if @storage
         position, id = add(update, topics: topics, type: type, private: update.private?)
-        topics.each { |topic| @index.each_match(topic) { |feed| grow(feed, position) } }
+        surveys ||= topics.map { |topic| TopicSurvey.new(@index, topic) }
+        surveys.each { |survey| @index.each_match(survey.topic, survey) { |feed| grow(feed, position) } }
         @publishes += 1
         id
       end
@@ -86,6 +106,12 @@ module Hikyaku
         plain = Form.plain?(form, coding)
         @admission.admit(address)
         subscriber = Subscriber.new(grant, address: address)
+        begin
+          charge(subscriber, grant.matchers)
+        rescue PatternsTooCostly
+          @admission.release(address)
+          raise
+        end
         give_form(subscriber, form, coding) unless plain
         subscriber.active_at = now
         subscriber.blocked = true
@@ -94,7 +120,7 @@ module Hikyaku
         place(subscriber, last_event_id)
         make_changeable(subscriber, last_event_id) if changeable
         time(subscriber, now, expires_in)
-        announce(subscriber.subscriptions, now, active: true)
+        announce(subscriber, now, active: true)
         subscriber
       end
 
@@ -106,7 +132,7 @@ module Hikyaku
         subscriber.subscriptions.each { |subscription| unlink(subscription) }
         take_form_away(subscriber) if subscriber.form
         cancel_timing(subscriber)
-        announce(subscriber.subscriptions, now, active: false)
+        announce(subscriber, now, active: false)
         true
       end
 
@@ -125,7 +151,7 @@ module Hikyaku
 
       def cursor(grant)
         record = @log[@log.head]
-        (record && grant.admits?(record)) ? record.id : @cipher.seal(@log.head)
+        (record && grant.admits?(record)) ? record.id : @ids_of_positions.seal(@log.head)
       end
 
       def notify(topic, frame)
@@ -176,11 +202,26 @@ module Hikyaku
         end
       end
 
+      # Marks all subscribers to be closed whose grants the block selects.
+      #
+      # @yieldparam grant [Grant]
+      # @yieldreturn [Boolean]
+      # @return [Integer] how many
+      def expel
+        selected = Hash.new { |known, grant| known[grant] = yield(grant) }.compare_by_identity
+        @subscribers.each_key.count do |subscriber|
+          next if subscriber.closing || !selected[subscriber.grant]
+          close(subscriber, :disconnected)
+          true
+        end
+      end
+
       # Marks all subscribers to be closed, and announces no end any more.
       #
       # @return [void]
       def shutdown
         @shut_down = true
+        @untold.clear
         @subscribers.each_key { |subscriber| close(subscriber, :shutdown) }
       end
 
@@ -197,7 +238,7 @@ module Hikyaku
       def last_event_id = @log[@log.head]&.id
 
       def rekey
-        @cipher = Log::PositionCipher.new
+        @ids_of_positions = Log::Generations.new(Log::PositionCipher.new)
         @capabilities.clear
       end
 
@@ -209,7 +250,8 @@ module Hikyaku
           subscribers: @subscribers.size, subscriptions: @subscription_count, feeds: @feeds.size,
           publishes: @publishes, deliveries: @deliveries, delivered_bytes: @delivered_bytes,
           history_bytes: @log.bytes, history_updates: @log.size, gaps: @gaps, overruns: @overruns,
-          refused_total: @admission.refused_total, refused_address: @admission.refused_address
+          refused_total: @admission.refused_total, refused_address: @admission.refused_address,
+          pattern_cost: @pattern_budget.total, refused_cost: @pattern_budget.refused
         }
       end
 
@@ -229,10 +271,9 @@ module Hikyaku
       # @return [Array(Integer, String)] position and id
       def add(update, topics:, type:, private:)
         position = @log.head + 1
-        id = update.id || @cipher.seal(position)
+        id = update.id || @ids_of_positions.seal(position)
         frame = Event.encode(id: id, data: update.data, type: type, retry_after: update.retry_after)
-        @log.append(Record.new(frame: frame, topics: topics, id: id, private: private)) { |evicted, at| @ids.remove(evicted.id, at) }
-        @ids.add(id, position) if update.id
+        @log.append(Record.new(frame: frame, topics: topics, id: id, private: private), chosen: !update.id.nil?)
         [position, id]
       end
 
@@ -251,7 +292,7 @@ module Hikyaku
 
       def link(subscriber, matcher)
         @subscription_count += 1
-        Subscription.new(subscriber, feed_for(matcher)).tap { |subscription| subscription.feed.link(subscription) }
+        Subscription.new(subscriber, feed_for(matcher, subscriber.address)).tap { |subscription| subscription.feed.link(subscription) }
       end
 
       def unlink(subscription)
@@ -261,11 +302,23 @@ module Hikyaku
         drop(feed) if feed.subscriptions.empty?
       end
 
-      def feed_for(matcher)
-        @feeds[[matcher.type, matcher.pattern]] ||= Feed.new(matcher, since: @log.head + 1).tap { |feed| @index.add(feed) }
+      # @raise [PatternsTooCostly] nothing was charged
+      def charge(subscriber, matchers) = @pattern_budget.charge(without_feed(matchers), subscriber.address)
+
+      # What was charged for feeds that were not made.
+      def refund(subscriber, matchers)
+        without_feed(matchers).each { |matcher| @pattern_budget.refund(matcher, subscriber.address) }
+      end
+
+      def without_feed(matchers) = matchers.reject { |matcher| @feeds.key?([matcher.type, matcher.pattern]) }
+
+      # The matchers of new ones were charged.
+      def feed_for(matcher, payer)
+        @feeds[[matcher.type, matcher.pattern]] ||= Feed.new(matcher, since: @log.head + 1, payer: payer).tap { |feed| @index.add(feed) }
       end
 
       def drop(feed)
+        @pattern_budget.refund(feed.matcher, feed.payer)
         @index.remove(feed)
         @feeds.delete([feed.matcher.type, feed.matcher.pattern])
       end
@@ -274,13 +327,13 @@ module Hikyaku
         subscriber.began_at, subscriber.last_event_id = resolve(last_event_id, subscriber.grant)
         subscriber.cursor = subscriber.began_at
         return if subscriber.last_event_id != "earliest" || ["", "earliest"].include?(last_event_id)
-        subscriber.control = Gap.event(id: @cipher.seal(subscriber.cursor), after: last_event_id, reason: "unknown")
+        subscriber.control = Gap.event(id: @ids_of_positions.seal(subscriber.cursor), after: last_event_id, reason: "unknown")
       end
 
       # The position of an event from which nothing has been lost since.
       def position_of(id)
-        position = @ids[id] || @cipher.open(id)
-        position if position && position >= @log.first - 1 && position <= @log.head
+        position = @log.position_of(id) || @ids_of_positions.open(id, @log.head)
+        position if position && position >= @log.first - 1
       end
     end
   end

@@ -5,11 +5,13 @@ require "securerandom"
 require_relative "../error"
 require_relative "../log/journal"
 require_relative "storage/entry"
+require_relative "storage/loss"
 require_relative "storage/syncing"
+require_relative "storage/watermark"
 require_relative "storage/youth"
 
 module Hikyaku
-  # An update could not be kept, so it was not published: there is no room, or the disk has failed.
+  # An update could not be kept, so it was not published: there is no space, or the disk has failed.
   class StorageFailed < StandardError
     include Error
   end
@@ -49,15 +51,19 @@ module Hikyaku
       # @param history [Integer] bytes that the hub's ring may cost
       # @param level [Symbol] :written, whatever is published survives the process; :synced, also a loss of power
       # @param age [Numeric, nil] seconds after which an update is not kept any more; nil or 0: never
+      # @param report [#call, nil] is given a level of a logger, and a sentence: how far its reading is, and what is found
+      # @param boot [String, nil] see Watermark.boot
       # @param files [Log::Journal::Files, nil] the system calls
       # @param clock [#call] milliseconds since 1970
-      def initialize(folder, history:, level: :written, age: nil, files: nil,
+      def initialize(folder, history:, level: :written, age: nil, report: nil, boot: Watermark.boot, files: nil,
         clock: -> { Process.clock_gettime(Process::CLOCK_REALTIME, :millisecond) })
         raise ArgumentError, "a hub's level is #{LEVELS.join(" or ")}, not #{level}" unless LEVELS.include?(level)
         @folder = folder
         @level = level
         @clock = clock
-        @options = {segment_bytes: Storage.segment_bytes(history), files: files, clock: clock}
+        @report = report
+        @watermark = Watermark.new(folder, boot: boot)
+        @options = {segment_bytes: Storage.segment_bytes(history), files: files, report: report, clock: clock}
         @next_position = 1
         @ends = {} # numbers of segments, and the newest position in each
         @youth = Youth.new(age, clock)
@@ -66,14 +72,20 @@ module Hikyaku
 
       # Opens the journal, or makes one, and hands over what it has. From the first entry on there is a key.
       #
+      # @param lose [#call] is given, between the entries, the first and the last position of updates that are missing, and the key
+      #   that held before: another holds from the last of them on if `key` is another
       # @yieldparam entry [Entry] each update that is kept, in order
       # @return [self]
       # @raise [StorageFailed]
-      # @raise [Log::Journal::Locked, Log::Journal::Corrupt]
-      def open
+      # @raise [Log::Journal::Locked, Log::Journal::Corrupt, Log::Journal::Interrupted]
+      def open(lose:)
         FileUtils.mkdir_p(@folder, mode: 0o700)
+        @lose = lose
+        @given = @watermark.read
         @journal = Log::Journal.open(@folder, on_begin: method(:remember), **@options) { |record| restore(record) { |entry| yield entry } }
         @syncing = Syncing.new(@journal, @lock)
+        @watermark.begin(@next_position - 1)
+        tell
         self
       rescue SystemCallError, Log::Journal::Full, Log::Journal::Failed => error
         raise StorageFailed, "the hub's history cannot be kept in #{@folder}: #{error.message}"
@@ -126,6 +138,8 @@ module Hikyaku
       def close
         @syncing.stop
         failing { @journal.close }
+      ensure
+        @watermark.close
       end
 
       # Lets go of it, as a crash would: it is another process's.
@@ -134,6 +148,7 @@ module Hikyaku
       def abandon
         @syncing.stop
         @journal.abandon
+        @watermark.close
       end
 
       # @return [Log::Journal::Stats]
@@ -146,24 +161,59 @@ module Hikyaku
 
       def restore(record)
         case record.type
-        when KEY then @key, @next_position = record.body.unpack("a#{KEY_BYTES}Q<")
+        when KEY then restore_key(*record.body.unpack("a#{KEY_BYTES}Q<"))
         when UPDATE
+          @key ||= SecureRandom.bytes(KEY_BYTES)
           entry = Entry.read(record)
+          missing_up_to(entry.position - 1, @key) if entry.position > @next_position
           note(entry, record.place)
+          @newest_at = entry.published_at
           yield entry
         end
       end
 
-      # First in every segment.
-      def remember(journal)
-        @key ||= SecureRandom.bytes(KEY_BYTES)
-        journal.append(KEY, 0, [@key, @next_position].pack("a#{KEY_BYTES}Q<"), urgent: true)
+      # With another key the position before the next is nobody's but the gap's.
+      def restore_key(key, position)
+        before = @key || key
+        @next_position = position unless @key
+        @key = key
+        missing_up_to(position - 1, before) if position > @next_position
       end
+
+      def missing_up_to(position, key_before)
+        @lose.call(@next_position, position, key_before)
+        @next_position = position + 1
+      end
+
+      # First in every segment, and twice: a damaged byte must not give updates the ids of another key.
+      def remember(journal)
+        begin_again(journal) unless @begun
+        @begun = true
+        2.times { journal.append(KEY, 0, [@key, @next_position].pack("a#{KEY_BYTES}Q<"), urgent: true) }
+      end
+
+      # Where the end may be missing, what comes has other ids than what is missing.
+      def begin_again(journal)
+        before = @key
+        return @key = SecureRandom.bytes(KEY_BYTES) unless before
+        return unless @given ? @given >= @next_position : @watermark.copied? || !journal.in_order?
+        @loss = {newest: @newest_at, known: (@given - @next_position + 1 if @given), space: journal.open_end, copied: @watermark.copied?}
+        @key = SecureRandom.bytes(KEY_BYTES)
+        missing_up_to(@next_position, before)
+      end
+
+      def tell
+        @journal.holes.each { |hole| report(Loss.hole(@folder, @journal.torn_segment, hole.from, hole.to, hole.missing)) }
+        report(Loss.tail(@folder, level: @level, **@loss)) if @loss
+      end
+
+      def report(sentence) = @report&.call(:error, sentence)
 
       def keep(entry)
         position = @journal.append(UPDATE, entry.flags, entry.to_bytes)
         note(entry, @journal.place)
         @journal.write
+        @watermark.note(entry.position)
         @journal.want_sync(position) if @level == :synced
         @syncing.rouse
         position unless safe?(position)

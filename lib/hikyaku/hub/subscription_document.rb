@@ -8,6 +8,9 @@ module Hikyaku
     #
     # Mercure draft-08, section "Active Subscriptions"; for legacy matchers, the same section of the 0.x specification.
     class SubscriptionDocument
+      ESCAPED = (0..255).map { |byte| format("%%%02X", byte).freeze }.freeze
+      private_constant :ESCAPED
+
       # @param hub_path [String] the path of the hub's URL
       def initialize(hub_path)
         @root = "#{hub_path}/subscriptions"
@@ -57,7 +60,7 @@ module Hikyaku
       end
 
       # RFC 6570, section 3.2.2: the whole string, encoded once.
-      def escape(string) = string.b.gsub(/[^A-Za-z0-9\-._~]/n) { |byte| format("%%%02X", byte.ord) }.force_encoding(Encoding::UTF_8)
+      def escape(string) = string.b.gsub(/[^A-Za-z0-9\-._~]+/n) { |run| run.unpack("C*").map { |byte| ESCAPED[byte] }.join }.force_encoding(Encoding::UTF_8)
     end
   end
 end

@@ -21,7 +21,9 @@ module Hikyaku
       FORBIDDEN_ASCII = /[\x00-\x1F\x7F]/
       # So much of a refused topic appears in a message.
       EXCERPT = 60
-      private_constant :FORMAT, :FORBIDDEN, :FORBIDDEN_ASCII, :EXCERPT
+      # What stands before an authority aside.
+      SLASHES = %r{(?<=[^:/])//+}
+      private_constant :FORMAT, :FORBIDDEN, :FORBIDDEN_ASCII, :EXCERPT, :SLASHES
 
       class << self
         # Checks the characters and the length of a topic. "*" passes: whether it may be used depends on what for.
@@ -86,10 +88,10 @@ module Hikyaku
       end
 
       # @param url [Url]
-      # @return [String] the path with what need not be percent-encoded decoded, once. The parser has removed dot segments,
-      #   %2E included, so decoding makes no new ones.
+      # @return [String] the path with what need not be percent-encoded decoded, once, and without empty segments: servers and
+      #   proxies merge slashes. The parser has removed dot segments, %2E included, so decoding makes no new ones.
       # @api private
-      def self.comparable_path(url) = Url.decode_unreserved(url.pathname)
+      def self.comparable_path(url) = Url.decode_unreserved(url.pathname).squeeze("/")
 
       # @return [Url, nil] the topic resolved against the hub's URL; nil when it cannot be parsed
       def url
@@ -123,7 +125,12 @@ module Hikyaku
 
       private
 
+      # Some who merge slashes do so before they remove dot segments: /a//../b is /b to them, and /a/b to the parser.
       def below_hub?
+        below?(url) || (SLASHES.match?(@value) && below?(Url.parse(@value.gsub(SLASHES, "/"), base: @hub)))
+      end
+
+      def below?(url)
         return false unless url
         path = self.class.comparable_path(url)
         path.start_with?(@hub_path) && (path.bytesize == @hub_path.bytesize || path.getbyte(@hub_path.bytesize) == 47)

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "prefix_table"
+require_relative "topic_survey"
 
 module Hikyaku
   class Hub
@@ -10,7 +11,11 @@ module Hikyaku
     # Adding or removing one matcher touches no other. Matchers of different types may select the very same (`*` in each type, or a
     # 0.x selector without variables), so a place holds as many feeds as there are types.
     class TopicIndex
+      # @return [Integer] how many patterns were added, ever
+      attr_reader :generation
+
       def initialize
+        @generation = 0
         @all = []
         @exact = {}
         @urls = Hash.new { |origins, origin| origins[origin] = PrefixTable.new }
@@ -20,17 +25,23 @@ module Hikyaku
       # @param feed [Feed]
       # @return [void]
       def add(feed)
+        feed.indexed = true
         case feed.matcher.anchor
         in [:all] then @all << feed
         in [:exact, string] then (@exact[string] ||= []) << feed
-        in [:url, origin, path] then @urls[origin].add(path || "", feed)
-        in [:text, prefix] then @texts.add(prefix, feed)
+        in [:url, origin, path]
+          @urls[origin].add(path || "", feed)
+          @generation += 1
+        in [:text, prefix]
+          @texts.add(prefix, feed)
+          @generation += 1
         end
       end
 
       # @param feed [Feed]
       # @return [void]
       def remove(feed)
+        feed.indexed = false
         case feed.matcher.anchor
         in [:all] then @all.delete(feed)
         in [:exact, string]
@@ -44,17 +55,26 @@ module Hikyaku
       end
 
       # @param topic [Topic]
+      # @param survey [TopicSurvey] of the topic, here
       # @yieldparam feed [Feed] whose matcher selects the topic
       # @return [void]
-      def each_match(topic, &found)
+      def each_match(topic, survey = TopicSurvey.new(self, topic), &found)
         @all.each(&found)
         @exact[topic.value]&.each(&found)
-        unless @texts.empty?
-          @texts.each_candidate(topic.value) { |candidate| yield candidate if candidate.matcher.match?(topic) }
-        end
-        return if @urls.empty? || !(url = topic.url)
-        each_url_candidate(url) { |candidate| yield candidate if candidate.matcher.match?(topic) }
+        survey.each(&found)
       end
+
+      # @param topic [Topic]
+      # @return [Array<Feed>] whose pattern may select the topic
+      def candidates(topic)
+        found = []
+        @texts.each_candidate(topic.value) { |feed| found << feed } unless @texts.empty?
+        each_url_candidate(topic.url) { |feed| found << feed } unless @urls.empty? || !topic.url
+        found
+      end
+
+      # @return [Boolean] whether there are patterns
+      def patterns? = !(@texts.empty? && @urls.empty?)
 
       private
 

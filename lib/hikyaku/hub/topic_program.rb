@@ -10,38 +10,52 @@ module Hikyaku
     #
     # Mercure draft-08, section "URL Pattern" (evaluation must not take more than linear time) and "URL-Pattern Denial of Service".
     class TopicProgram
+      # A program has more instructions, or different character classes, than the format holds.
+      class TooLarge < InvalidMatcher
+      end
+
       # Only for programs of at most so many instructions it is worth to find out whether they are deterministic.
       MAX_PROVEN = 2_048
-      private_constant :MAX_PROVEN
+      # Where a program costs so little, it cannot run out of steps in any topic of the usual length: Regexp decides them all.
+      MAX_REGEXP_COST = 16
+      # How many times as fast as a run a Regexp is where a run takes the most steps, at least (measured: 90 to 320).
+      REGEXP_SPEED = 32
+      # Only programs of so many instructions cost less when they are found to be deterministic: that takes about as long as to make them.
+      MAX_LOWERED = 256
+      private_constant :MAX_PROVEN, :MAX_REGEXP_COST, :REGEXP_SPEED, :MAX_LOWERED
 
       # @param expression [Array] see Expression
       # @raise [InvalidMatcher] the program would be too long
       def initialize(expression)
         self.class.check!(expression)
-        @bytes = Assembler.new(expression).bytes.freeze
-        @runner = Runner.new(@bytes)
-        @widest = (Expression.size(expression) > MAX_PROVEN) ? nil : @runner.widest_way
-        @regexp = @widest && regexp(expression)
-        freeze
+        @expression = expression
       end
 
+      # Refuses what would make too large a program, before anything of it is made.
+      #
       # @param expression [Array] see Expression
-      # @raise [InvalidMatcher] the program would be too long
+      # @raise [TooLarge] too many instructions, or different character classes
       def self.check!(expression)
-        return if Expression.size(expression) < MAX_INSTRUCTIONS
-        raise InvalidMatcher, "matcher is too large: it compiles to more than #{MAX_INSTRUCTIONS} instructions; repeat less or write it shorter"
+        if Expression.size(expression) >= MAX_INSTRUCTIONS
+          raise TooLarge, "matcher is too large: it compiles to more than #{MAX_INSTRUCTIONS} instructions; repeat less or write it shorter"
+        end
+        return if Expression.sets(expression) <= MAX_SETS
+        raise TooLarge, "matcher has more than #{MAX_SETS} different character classes"
       end
 
+      # Assembled each time: whoever asks keeps them.
+      #
       # @return [String] binary
-      attr_reader :bytes
+      def bytes = Assembler.new(@expression).bytes.freeze
 
       # Whether a text matches, by whatever way is fastest. What is deterministic needs no states side by side, and Ruby's
-      # own engine finds nothing in it to backtrack for; it is asked where the program itself could not run out of steps.
+      # own engine finds nothing in it to backtrack for, or little where only fixed text follows; it is asked where the program
+      # itself could not run out of steps.
       #
       # @param text [String]
       # @return [Boolean]
       def match?(text)
-        return run(text).first unless @regexp && @widest * (text.bytesize + 1) <= self.class.allowed_steps(text.bytesize)
+        return run(text).first unless backtracks_little? && @most_steps * (text.bytesize + 1) <= self.class.allowed_steps(text.bytesize)
         @regexp.match?(text.ascii_only? ? text : text.b)
       end
 
@@ -49,24 +63,64 @@ module Hikyaku
       #
       # @param text [String]
       # @return [Array(Boolean, Integer)] whether the text matches, and the steps that it took
-      def run(text) = @runner.run(text)
+      def run(text) = runner.run(text)
 
       # @return [Boolean] whether #match? goes to Ruby's own regular expressions
-      def deterministic? = !@regexp.nil?
+      def backtracks_little?
+        @regexp = regexp if @regexp.nil?
+        @regexp != false
+      end
+
+      # @return [Integer] steps that a run takes at most for each byte of a text; 0 where comparing texts decides. See Cost.
+      def cost = @cost ||= Cost.of(@expression).then { |cost| (cost > MAX_REGEXP_COST && widest_of(MAX_LOWERED)) || cost }
+
+      # @return [Numeric] the same in Ruby, which takes less where #match? goes to its own regular expressions, or fixed texts are looked for
+      def cost_in_ruby
+        @cost_in_ruby ||= cost.then { |cost| (cost.between?(1, MAX_REGEXP_COST) && (Expression.wildcards?(@expression) || backtracks_little?)) ? cost.fdiv(REGEXP_SPEED) : cost }
+      end
+
+      # @return [Integer] instructions behind the fixed text that the program begins with. See Cost.
+      def size = Cost.size(@expression)
 
       # @return [String]
-      def inspect = "#<#{self.class} #{@bytes.bytesize} bytes>"
+      def inspect = "#<#{self.class}>"
 
       private
 
-      def regexp(expression)
-        source = Expression.source(expression) or return
+      # Made when somebody runs it: the engine in C only wants the bytes.
+      def runner = @runner ||= Runner.new(bytes)
+
+      # @return [Regexp, false]
+      def regexp
+        @most_steps = widest_of(MAX_PROVEN) || steps_before_fixed_text or return false
+        source = Expression.source(@expression) or return false
         Regexp.new("\\A(?:#{source})\\z".b, Regexp::NOENCODING)
       end
+
+      # @return [Integer, nil] the most steps that a byte takes; nil when the program is not deterministic, or too large to tell
+      def widest_of(most)
+        return if Expression.size(@expression) > most
+        @widest = runner.widest_way || false if @widest.nil?
+        @widest || nil
+      end
+
+      # Where one deterministic node of any length is followed by little fixed text alone, that is compared once for each of its ends.
+      #
+      # @return [Integer, nil] the most steps that a byte takes
+      def steps_before_fixed_text
+        return unless (@expression in [:all, nodes]) && (width = Cost.width(@expression)) <= MAX_REGEXP_COST
+        open = nodes.reject { |node| Expression.fixed?(node) }
+        width if open.size == 1 && self.class.new(open.first).widest_way
+      end
+
+      protected
+
+      def widest_way = widest_of(MAX_PROVEN)
     end
   end
 end
 
 require_relative "topic_program/expression"
 require_relative "topic_program/assembler"
+require_relative "topic_program/cost"
 require_relative "topic_program/runner"

@@ -74,6 +74,15 @@ module Hikyaku
         NAMES.map { |name| @components[name].program.bytes.then { |bytes| [bytes.bytesize].pack("N") + bytes } }.join.freeze
       end
 
+      # @return [Integer] steps that matching takes at most for each byte of a URL
+      def cost = @components.each_value.sum { |component| component.program.cost }
+
+      # @return [Numeric] see TopicProgram#cost_in_ruby
+      def cost_in_ruby = @components.each_value.sum { |component| component.program.cost_in_ruby }
+
+      # @return [Integer] instructions that its programs have, behind the fixed text that each begins with
+      def size = @components.each_value.sum { |component| component.program.size }
+
       # @return [Hash{Symbol => Component}] by name
       # @api private
       attr_reader :components

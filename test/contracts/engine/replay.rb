@@ -130,6 +130,43 @@ EngineContract.tests do
     end
   end
 
+  # Much more than one turn's allowance to match, and less than the records that one turn may look at.
+  def matched_long(count = 255) = (count - 1).times { |i| publish("/books/#{i}#{"a" * 400}") } && publish("/books/#{"a" * 400}b", "the last")
+
+  def one_turn = @engine.serve(8, 65_536, now: @now) { |subscriber, bytes| subscriber.connection.accept(bytes) }
+
+  test "who scans the log with costly patterns does so in pieces, and holds up nobody meanwhile (draft-08, Resource Limits)" do
+    costly = [pattern("/books/*a*a*a*a*b"), pattern("/books/*a*a*a*b", "/books/([0-9]*a*b)")]
+    matched_long
+    live = [subscribe(exact("/live")), subscribe(exact("/live", "/other"))]
+    scans = costly.map { |matchers| subscribe(matchers, last_event_id: "earliest") }
+    formed = (subscribe(costly[0], last_event_id: "earliest", form: :message_pack) if @engine.offers?(:message_pack, :identity))
+    assert one_turn
+    publish("/live", "now")
+    assert one_turn
+    assert_equal [["now"], ["now"]], live.map { |reader| reader.connection.data }
+    assert_equal [[], []], scans.map { |reader| reader.connection.data }
+    assert_equal [["the last"], ["the last"]], scans.map { |reader| received(reader) }
+    assert_includes formed.connection.received, "the last" if formed
+    refute_predicate @engine, :ready?
+  end
+
+  test "those who scan take turns, and one that leaves, is blocked or is to be closed stops nobody" do
+    matched_long
+    scans = Array.new(6) { |i| subscribe(pattern("/books/*a*a*a*#{i}*a*", "/books/*b"), last_event_id: "earliest") }
+    one_turn
+    @engine.unsubscribe(scans[0], now: @now)
+    @engine.disconnect("nobody")
+    @engine.close(scans[1], :shutdown)
+    scans[2].connection.room = 0
+    assert_equal [scans[1]], drain
+    assert_equal [["the last"]] * 3, scans.last(3).map { |reader| reader.connection.data }
+    assert_empty scans[2].connection.data
+    scans[2].connection.room = nil
+    @engine.writable(scans[2])
+    assert_equal ["the last"], received(scans[2])
+  end
+
   test "replay is authorised by the grant of now (draft-08, Authorization on Event Replay)" do
     publish("/a", "secret", private: true)
     publish("/a", "public")

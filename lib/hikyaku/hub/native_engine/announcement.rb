@@ -16,7 +16,9 @@ module Hikyaku
         Described = Struct.new(:subscriber, :matcher, :payload)
         Nobody = Struct.new(:id)
         TRUE_SIZE = 4
-        private_constant :Described, :Nobody, :TRUE_SIZE
+        # A segment that a URL does not keep; everything else in a topic of a subscription is canonical.
+        DOTS = %r{/\.{1,2}/}
+        private_constant :Described, :Nobody, :TRUE_SIZE, :DOTS
 
         # @param topics [Topics]
         # @param documents [SubscriptionDocument]
@@ -33,7 +35,7 @@ module Hikyaku
           escaped = id.gsub(":", "%3A")
           described = Described.new(Nobody.new(id), matcher, payload)
           topic = @documents.topic(described)
-          path = Url.parse(topic, base: @topics.base).pathname
+          path = topic.match?(DOTS) ? Url.parse(topic, base: @topics.base).pathname : topic
           head, between, begun = pieces(described, true, escaped, id)
           *, ended = pieces(described, false, escaped, id)
           place = begun.each_char.with_index.find { |char, index| char != ended[index] }.last

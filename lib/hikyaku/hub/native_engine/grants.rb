@@ -6,17 +6,19 @@ module Hikyaku
   class Hub
     class NativeEngine
       # The grants that the engine has been given, with what it made of them: each Grant object is compiled once as long as
-      # somebody uses it, and so is each matcher. What only this table holds is let go whenever the table has doubled.
+      # somebody uses it, and so is each matcher. What only this table holds is let go whenever the table has doubled, and by `tidy`.
       class Grants
         # So many that nobody uses may be there.
         SPARE = 1_024
+        # So many are looked at under the engine's lock at once.
+        SLICE = 1_024
         Entry = Struct.new(:grant, :compiled)
-        private_constant :SPARE, :Entry
+        private_constant :SPARE, :SLICE, :Entry
 
         # @param topics [Topics]
         # @param documents [SubscriptionDocument, nil]
         # @param gap_policy [#call, nil]
-        # @yieldparam name [Symbol] what the engine shall do: :_matcher, :_grant or :_held
+        # @yieldparam name [Symbol] what the engine shall do: :_matcher, :_grant or :_let_go
         # @yieldparam arguments [Array]
         def initialize(topics:, documents:, gap_policy:, &engine)
           @announcement = Announcement.new(topics, documents) if documents
@@ -40,13 +42,32 @@ module Hikyaku
           (tag ? @entries[tag] : add(grant)).compiled
         end
 
+        # @return [Integer] rises with each grant that is compiled
+        attr_reader :tag
+
+        # @yieldparam grant [Grant] that may be in use
+        # @yieldreturn [Boolean]
+        # @return [Array<Integer>] the tags of those that the block selects, rising
+        def tags = @entries.filter_map { |tag, entry| tag if yield entry.grant }
+
         # @return [Integer] how many there are
         def size = @entries.size
+
+        # Lets go of what nobody uses.
+        #
+        # @return [Integer] how much that was
+        def tidy
+          before = @entries.size + @matchers.size
+          sweep_entries
+          sweep_matchers
+          before - @entries.size - @matchers.size
+        end
 
         private
 
         def add(grant)
-          sweep
+          sweep_entries if @entries.size >= @most_entries
+          sweep_matchers if @matchers.size >= @most_matchers
           tag = @tag += 1
           subscriptions = grant.matchers.map do |matcher|
             [compiled(matcher), @announcement&.call(matcher, grant.payload_of(matcher))]
@@ -63,23 +84,24 @@ module Hikyaku
             kind, *anchor = matcher.anchor
             origin, prefix = (kind == :url) ? anchor : [nil, anchor.first]
             close = @gap_policy && @gap_policy.call(matcher) == :close
-            @engine.call(:_matcher, matcher.type, matcher.pattern, kind, matcher.program, origin, prefix, close)
+            @engine.call(:_matcher, matcher.type, matcher.pattern, kind, matcher.program, origin, prefix, matcher.cost, matcher.bytes, close)
           end
         end
 
-        def sweep
-          if @entries.size >= @most_entries
-            unused(@entries.keys, @entries.values.map(&:compiled)) { |tag| @tags.delete(@entries.delete(tag).grant) }
-            @most_entries = 2 * @entries.size + SPARE
-          end
-          if @matchers.size >= @most_matchers
-            unused(@matchers.keys, @matchers.values) { |matcher| @matchers.delete(matcher) }
-            @most_matchers = 2 * @matchers.size + SPARE
-          end
+        def sweep_entries
+          unused(@entries.keys, @entries.values.map(&:compiled)) { |tag| @tags.delete(@entries.delete(tag).grant) }
+          @most_entries = 2 * @entries.size + SPARE
+        end
+
+        def sweep_matchers
+          unused(@matchers.keys, @matchers.values) { |matcher| @matchers.delete(matcher) }
+          @most_matchers = 2 * @matchers.size + SPARE
         end
 
         def unused(keys, compiled)
-          keys.zip(@engine.call(:_held, compiled)) { |key, held| yield key unless held }
+          keys.zip(compiled).each_slice(SLICE) do |slice|
+            slice.zip(@engine.call(:_let_go, slice.map(&:last))) { |(key, _), held| yield key unless held }
+          end
         end
       end
 

@@ -22,9 +22,14 @@ module Hikyaku
         def close_storage
           said = trouble
           _close_storage(true) or raise StorageFailed, "the history could not be ended in order: #{said}"
+        ensure
+          @watermark&.close
         end
 
-        def abandon_storage = _close_storage(false)
+        def abandon_storage
+          _close_storage(false)
+          @watermark&.close
+        end
 
         private
 
@@ -35,12 +40,32 @@ module Hikyaku
           age = ((storage[:age] || 0) * 1000).round
           now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
           wall = Process.clock_gettime(Process::CLOCK_REALTIME, :millisecond)
-          status, trouble = _open_storage(folder, Storage.segment_bytes(history), storage[:level] == :synced, age, now, wall) do |position, topics, data, id, type, retry_after, private|
-            _publish(data, topics.map { |topic| yield topic }, id, type, retry_after, private, now, position)
+          watermark = Storage::Watermark.new(folder, **storage.slice(:boot))
+          status, trouble = Log::Journal::Reading.of(folder, storage[:report]) do |reading|
+            _open_storage(folder, Storage.segment_bytes(history), storage[:level] == :synced, age, now, wall, watermark.read, watermark.copied?, reading) do |position, topics, data, id, type, retry_after, private|
+              _publish(data, topics.map { |topic| yield topic }, id, type, retry_after, private, now, position)
+            end
           end
           refuse_to_open(folder, status, trouble) if status
+          watch(watermark)
+          tell(folder, storage, watermark.copied?) if storage[:report]
         rescue SystemCallError => error
           raise StorageFailed, "the hub's history cannot be kept in #{folder}: #{error.message}"
+        end
+
+        def watch(watermark)
+          watermark.begin(_storage_next - 1)
+          _watch(watermark.file.fileno, Storage::Watermark::POSITION_AT, watermark.timed?) if watermark.file
+          @watermark = watermark
+        end
+
+        def tell(folder, storage, copied)
+          number, holes, tail = _storage_findings
+          segment = Log::Journal::Format.segment_name(number)
+          holes.each { |from, to, missing| storage[:report].call(:error, Storage::Loss.hole(folder, segment, from, to, missing)) }
+          return unless tail
+          newest, known, space = tail
+          storage[:report].call(:error, Storage::Loss.tail(folder, level: storage[:level], newest: newest, known: known, space: space, copied: copied))
         end
 
         def refuse_to_open(folder, status, trouble)
@@ -52,13 +77,13 @@ module Hikyaku
           deadline = nil
           while (id = yield).nil?
             now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-            raise StorageFailed, "the update cannot be kept: the disk has not made room for it in #{PATIENCE} s" if now > (deadline ||= now + PATIENCE)
+            raise StorageFailed, "the update cannot be kept: the disk has not made space for it in #{PATIENCE} s" if now > (deadline ||= now + PATIENCE)
             sleep PAUSE
           end
           id or raise StorageFailed, "the update cannot be kept: #{trouble}"
         end
 
-        def trouble = _storage_trouble&.first || "there is no room on the disk, or it is larger than a segment"
+        def trouble = _storage_trouble&.first || "there is no space on the disk, or it is larger than a segment"
       end
 
       private_constant :Keeping

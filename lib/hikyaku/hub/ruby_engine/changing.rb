@@ -22,15 +22,23 @@ module Hikyaku
           present = subscriber.subscriptions.to_h { |subscription| [subscription.matcher, subscription] }
           added = grant.matchers - present.keys
           removed = present.values_at(*(present.keys - grant.matchers))
+          refuse_more_to_tell
+          charge(subscriber, added)
           from, answer, gap = beginning(subscriber, grant, added, last_event_id)
-          remember(subscriber, grant, from, answer, begins: added.any?)
+          begin
+            remember(subscriber, grant, from, answer, begins: added.any?)
+          rescue TooManyRewinds
+            refund(subscriber, added)
+            raise
+          end
+          settle_untold(subscriber)
           ended = announcements(removed, active: false)
           begun = rearrange(subscriber, grant, present, removed, from)
           control(subscriber, gap) if gap
           subscriber.catching_up = true unless last_event_id.to_s.empty?
           set_deadline(subscriber, now, expires_in)
           ready!(subscriber)
-          tell(ended + announcements(begun, active: true), now)
+          tell_of_change(ended + announcements(begun, active: true), now)
           answer
         end
 
@@ -51,7 +59,7 @@ module Hikyaku
           return [position, cursor(grant)] unless answer == "earliest"
           return [position, answer] if last_event_id == "earliest"
           goes_on = [position, subscriber.position].min
-          [position, answer, Gap.event(id: @cipher.seal(goes_on), after: last_event_id, reason: "unknown", matchers: added)]
+          [position, answer, Gap.event(id: @ids_of_positions.seal(goes_on), after: last_event_id, reason: "unknown", matchers: added)]
         end
 
         # Where it stands with what it has, before that becomes something else; and it goes back if there is something to catch

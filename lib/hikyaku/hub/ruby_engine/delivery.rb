@@ -10,35 +10,31 @@ module Hikyaku
       # `next_ready`, `take` and `wrote`.
       module Delivery
         def serve(limit, max_bytes, now:, &block)
+          speak_again
+          limit = go_on_scanning(limit, max_bytes, now, &block)
           while limit > 0
             if @ready.empty? && (@feed || next_feed)
               limit = fan_out(limit, max_bytes, now, &block)
               limit = fan_out_formed(limit, now, &block) if limit > 0 && !@forms.empty?
               break if limit.zero?
             end
-            subscriber = next_ready or return false
+            subscriber = next_to_serve or return !(@untold.empty? && @scanning.empty?)
             limit -= 1
-            if subscriber.closing
-              yield subscriber, nil
-            elsif (bytes = take(subscriber, max_bytes))
-              wrote(subscriber, yield(subscriber, bytes), now: now)
-            end
+            hand_out(subscriber, max_bytes, now, &block)
           end
           true
         end
 
         def next_ready
-          while (subscriber = @ready.shift)
-            subscriber.ready = false
-            next if subscriber.closed
-            return subscriber if subscriber.closing || !subscriber.blocked
+          subscriber = next_to_serve
+          until subscriber || @untold.empty?
+            speak_again
+            subscriber = next_to_serve
           end
-          while @feed || next_feed
-            subscriber = next_of_feed and return subscriber
-          end
+          subscriber || next_to_scan
         end
 
-        def ready? = !(@ready.empty? && @dirty.empty? && @feed.nil?)
+        def ready? = !(@ready.empty? && @dirty.empty? && @feed.nil? && @untold.empty? && @scanning.empty?)
 
         def take(subscriber, max_bytes)
           feed = subscriber.feed
@@ -91,8 +87,50 @@ module Hikyaku
 
         private
 
+        def hand_out(subscriber, max_bytes, now)
+          if subscriber.closing
+            yield subscriber, nil
+          elsif (bytes = take(subscriber, max_bytes))
+            wrote(subscriber, yield(subscriber, bytes), now: now)
+          end
+        end
+
+        # To those who scan the log with costly patterns, one after the other, as long as the allowance of this turn lasts.
+        #
+        # @return [Integer] what is left of the limit
+        def go_on_scanning(limit, max_bytes, now, &block)
+          return limit if @scanning.empty?
+          subscriber = next_to_scan
+          while subscriber
+            limit -= 1
+            hand_out(subscriber, max_bytes, now, &block)
+            subscriber = (first_of(@scanning) if limit > 0 && @scan_allowance > 0)
+          end
+          limit
+        end
+
+        def next_to_scan
+          @scan_allowance = TopicSurvey::PIECE
+          first_of(@scanning)
+        end
+
+        def first_of(list)
+          while (subscriber = list.shift)
+            subscriber.ready = false
+            next if subscriber.closed
+            return subscriber if subscriber.closing || !subscriber.blocked
+          end
+        end
+
+        def next_to_serve
+          subscriber = first_of(@ready) and return subscriber
+          while @feed || next_feed
+            subscriber = next_of_feed and return subscriber
+          end
+        end
+
         # Serves the caught-up subscribers of the current feed as long as one batch suits them. Those that it does not suit
-        # are left to `next_ready`, which goes down the same list from the same place.
+        # are left to `next_to_serve`, which goes down the same list from the same place.
         #
         # @return [Integer] what is left of the limit
         def fan_out(limit, max_bytes, now)
@@ -169,10 +207,10 @@ module Hikyaku
           @feed = nil
         end
 
-        def ready!(subscriber)
+        def ready!(subscriber, list = @ready)
           return if subscriber.ready
           subscriber.ready = true
-          @ready << subscriber
+          list << subscriber
         end
       end
 

@@ -122,7 +122,7 @@ module Hikyaku
             to = position
           end
           pending = position || @reached < @log.head
-          ready!(subscriber) if pending || subscriber.catching_up
+          go_on(subscriber, position) if pending || subscriber.catching_up
           portion.to = position ? to : @reached
           return portion if portion.count > 0
           subscriber.cursor = portion.to

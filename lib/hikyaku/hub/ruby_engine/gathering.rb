@@ -9,7 +9,7 @@ module Hikyaku
       # Finds what a subscriber receives next where the short way does not do: bytes for it alone, events in pieces, several
       # feeds, private records, positions before a feed's index, a ring that has passed it.
       module Gathering
-        # Records that one `take` looks at before others get their turn.
+        # Records that one `take` looks at before others get their turn; with costly patterns fewer, as @scan_allowance says.
         SCAN_BUDGET = 256
         # Bytes of an event that is kept for a reader who has a part of it when the ring drops it: no more than the kernel
         # holds for the reader anyway. Of a larger one the rest is lost, and the stream with it.
@@ -60,7 +60,7 @@ module Hikyaku
             to = position
           end
           pending = position || @reached < @log.head
-          ready!(subscriber) if pending || subscriber.catching_up
+          go_on(subscriber, position) if pending || subscriber.catching_up
           to = @reached unless position
           if bytes
             subscriber.taken_to = to
@@ -70,6 +70,9 @@ module Hikyaku
           subscriber.cursor = to
           take_word(subscriber) if subscriber.catching_up && !pending
         end
+
+        # More may be pending, or it is to be told that there is no more.
+        def go_on(subscriber, position) = (position.nil? && @scans) ? ready!(subscriber, @scanning) : ready!(subscriber)
 
         # Nothing is left of what it asked for.
         def take_word(subscriber)
@@ -83,12 +86,16 @@ module Hikyaku
         def following(subscriber, cursor)
           indexed_from = subscriber.indexed_from
           grant = subscriber.grant
+          cost = (cursor < indexed_from) ? subscriber.subscriptions.sum { |subscription| subscription.feed.cost } : 0
           while cursor < indexed_from && cursor < @log.head
-            return stop_at(cursor) if (@budget -= 1) < 0
+            @scans = cost > 0
+            return stop_at(cursor) if (@budget -= 1) < 0 || (@scans && @scan_allowance <= 0 && @budget.finite?)
             cursor += 1
             record = @log[cursor] or next
+            @scan_allowance -= cost * record.topics.sum { |topic| topic.value.bytesize + 1 } if @scans
             return cursor if subscriber.selects?(record, cursor) && grant.admits?(record) && !subscriber.had?(record, cursor)
           end
+          @scans = false
           while (position = nearest(subscriber, cursor))
             return stop_at(cursor) if (@budget -= 1) < 0
             record = @log[position]
@@ -157,8 +164,8 @@ module Hikyaku
             return true
           end
           @gaps += 1
-          id = @cipher.seal(oldest - 1)
-          gap = Gap.event(id: id, after: @cipher.seal(subscriber.cursor), reason: "overrun", matchers: matchers)
+          id = @ids_of_positions.seal(oldest - 1)
+          gap = Gap.event(id: id, after: @ids_of_positions.seal(subscriber.cursor), reason: "overrun", matchers: matchers)
           # Behind what is pending: that may be the rest of something of which a part was written.
           subscriber.control = subscriber.control ? subscriber.control + gap : gap
           subscriber.leave_epoch

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../../error"
 require_relative "expression"
 require_relative "format"
 
@@ -53,12 +52,7 @@ module Hikyaku
           end
         end
 
-        def set(mask)
-          @sets.fetch(mask) do
-            raise InvalidMatcher, "matcher has more than #{MAX_SETS} different character classes" if @sets.size == MAX_SETS
-            @sets[mask] = @sets.size
-          end
-        end
+        def set(mask) = @sets[mask] ||= @sets.size
 
         def either(nodes)
           ends = nodes[0..-2].map do |node|

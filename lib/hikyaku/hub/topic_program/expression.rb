@@ -51,6 +51,17 @@ module Hikyaku
             (joined.size == 1) ? joined.first : [:all, joined]
           end
 
+          # @param node [Array]
+          # @return [Boolean] it reads one text, or one byte
+          def fixed?(node) = node[0] == :bytes || node[0] == :set
+
+          # @param expression [Array]
+          # @return [Boolean] fixed texts with anything between them
+          def wildcards?(expression)
+            nodes = (expression[0] == :all) ? expression[1] : [expression]
+            nodes.all? { |node| node == ANYTHING || node[0] == :bytes }
+          end
+
           # So many times, also where the same is repeated twice over: (x+)? is x*.
           #
           # @param node [Array]
@@ -81,6 +92,27 @@ module Hikyaku
             in [:chain, first, separator, nodes]
               size(first) + nodes.sum { |inner| 2 * size(inner) + 3 } + (nodes.size - 1) * size(separator)
             end
+          end
+
+          # @param mask [Integer]
+          # @return [Boolean]
+          def all_but_one?(mask)
+            others = EVERY_BYTE ^ mask
+            others.positive? && (others & (others - 1)).zero?
+          end
+
+          # @param node [Array]
+          # @return [Integer] how many different sets a program has, as far as they have to be counted
+          def sets(node, found = {})
+            case node
+            in [:set, EVERY_BYTE] then nil
+            in [:set, mask] then found[mask] = true
+            in [:all | :either, nodes] then nodes.each { |inner| sets(inner, found) }
+            in [:repeat, inner, _, _] then sets(inner, found)
+            in [:chain, first, separator, nodes] then [first, separator, *nodes].each { |inner| sets(inner, found) }
+            else nil
+            end
+            found.size
           end
 
           # @param node [Array]

@@ -32,7 +32,7 @@ module Hikyaku
         # @param expression [Array] see TopicProgram::Expression
         # @raise [InvalidMatcher] the program would be too long
         def initialize(expression)
-          TopicProgram.check!(expression)
+          @program = TopicProgram.new(expression)
           @expression = expression
           @beginning = utf8(Expression.beginning(expression))
           @literal = @beginning if expression == Expression::NOTHING || expression[0] == :bytes
@@ -48,7 +48,7 @@ module Hikyaku
         def any? = @expression == Expression::ANYTHING
 
         # @return [TopicProgram]
-        def program = TopicProgram.new(@expression)
+        attr_reader :program
 
         private
 
@@ -57,36 +57,32 @@ module Hikyaku
           literal = @literal
           return ->(text) { text == literal } if literal
           nodes = (@expression[0] == :all) ? @expression[1] : [@expression]
-          segment(nodes) || wildcards(nodes) || TopicProgram.new(@expression).method(:match?)
+          segment(nodes) || wildcards(nodes) || @program.method(:match?)
         end
 
         # "/books/:id": a beginning, then one segment.
         def segment(nodes)
           return unless nodes.size == 2
           return unless nodes in [[:bytes, _], [:repeat, [:set, mask], 1, nil]]
-          return unless (delimiter = the_other_byte(mask))
+          return unless Expression.all_but_one?(mask)
+          delimiter = (Expression::EVERY_BYTE ^ mask).bit_length.pred.chr
           beginning = @beginning
           size = beginning.size
           ->(text) { text.size > size && text.start_with?(beginning) && !text.index(delimiter, size) }
         end
 
-        def the_other_byte(mask)
-          others = Expression::EVERY_BYTE ^ mask
-          (others.bit_length - 1).chr if others.positive? && others == 1 << (others.bit_length - 1)
-        end
-
         # "/books/*", "*.example.com", "/a*b*c": fixed texts with anything between. Each in turn is best found as early as it
         # can be. Where the program could run out of steps, it decides.
         def wildcards(nodes)
-          return unless nodes.all? { |node| node == Expression::ANYTHING || node[0] == :bytes }
+          return unless Expression.wildcards?(@expression)
           texts = nodes.select { |node| node[0] == :bytes }.map { |node| utf8(node[1]) }
           first = (nodes.first == Expression::ANYTHING) ? "" : texts.shift
           last = (nodes.last == Expression::ANYTHING) ? "" : texts.pop
           return ->(text) { text.start_with?(first) } if texts.empty? && last.empty?
-          most_steps = Expression.size(@expression) + 1
-          full = nil
+          most_steps = TopicProgram::Cost.width(@expression)
+          program = @program
           lambda do |text|
-            next (full ||= program).run(text).first if most_steps * (text.size + 1) > TopicProgram.allowed_steps(text.size)
+            next program.run(text).first if most_steps * (text.size + 1) > TopicProgram.allowed_steps(text.size)
             text.start_with?(first) && text.end_with?(last) && within?(text, texts, first.size, text.size - last.size)
           end
         end

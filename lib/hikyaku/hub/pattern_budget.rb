@@ -1,0 +1,100 @@
+# frozen_string_literal: true
+
+require_relative "../error"
+require_relative "beginning_costs"
+
+module Hikyaku
+  # Patterns that would cost too much beside those that are in use already.
+  class PatternsTooCostly < StandardError
+    include Error
+  end
+
+  class Hub
+    # Adds up what matching the patterns costs that are in use, each once however many use it, and refuses those that would be too
+    # much: in total, of one client address, and of those with a common beginning, which are tried with the same topics. Who
+    # brings a pattern first is charged for it as long as anybody uses it. What has a common beginning is matched in one go while others
+    # wait, so there the engine in Ruby counts what it takes itself. docs/topic-program.md, section "Cost", has the units.
+    class PatternBudget
+      # What is refused, by limit.
+      #
+      # @param limit [Symbol] :address or :hub
+      # @return [String]
+      def self.refusal(limit)
+        whose = (limit == :address) ? "your address" : "this hub"
+        "the patterns would cost too much beside those that are in use at #{whose}: use fewer patterns, simpler ones, or such that begin with more fixed text"
+      end
+
+      # @param total [Integer, nil] steps for each byte of a topic; nil: any number
+      # @param per_address [Integer, nil] the same of one address
+      # @param per_beginning [Integer, nil] the same of patterns whose beginnings begin one another
+      def initialize(total: nil, per_address: nil, per_beginning: nil)
+        @limit = total
+        @limit_of_address = per_address
+        @limit_of_beginning = per_beginning
+        @total = @refused = 0
+        @addresses = Hash.new(0)
+        @beginnings = Hash.new { |groups, group| groups[group] = BeginningCosts.new }
+      end
+
+      # @return [Integer] what the patterns in use cost
+      attr_reader :total
+      # @return [Integer] how many subscribers and changes were refused
+      attr_reader :refused
+
+      # @param matchers [Array<Matcher>] that are not in use
+      # @param address [String, nil] nil: nobody in particular is charged
+      # @return [void]
+      # @raise [PatternsTooCostly] nothing was charged
+      def charge(matchers, address)
+        charged = []
+        matchers.each do |matcher|
+          next if matcher.cost.zero?
+          check(matcher, address)
+          count(matcher, address, matcher.cost)
+          charged << matcher
+        end
+      rescue PatternsTooCostly
+        charged.each { |matcher| refund(matcher, address) }
+        @refused += 1
+        raise
+      end
+
+      # @param matcher [Matcher] that was charged, and that nobody uses any more
+      # @param address [String, nil]
+      # @return [void]
+      def refund(matcher, address)
+        count(matcher, address, -matcher.cost) unless matcher.cost.zero?
+      end
+
+      private
+
+      def check(matcher, address)
+        cost = matcher.cost
+        raise PatternsTooCostly, self.class.refusal(:address) if address && over?(@addresses[address] + cost, @limit_of_address)
+        return unless over?(@total + cost, @limit) || over?(beside(matcher) + matcher.cost_in_ruby, @limit_of_beginning)
+        raise PatternsTooCostly, self.class.refusal(:hub)
+      end
+
+      def over?(cost, limit) = limit && cost > limit
+
+      # What those cost at most that a topic can be compared with that is compared with this one.
+      def beside(matcher)
+        group, prefix = place(matcher)
+        @beginnings.key?(group) ? @beginnings[group].through(prefix) : 0
+      end
+
+      def count(matcher, address, cost)
+        group, prefix = place(matcher)
+        @total += cost
+        @beginnings[group].public_send((cost > 0) ? :add : :remove, prefix, matcher.cost_in_ruby)
+        @beginnings.delete(group) if @beginnings[group].empty?
+        @addresses.delete(address) if address && (@addresses[address] += cost) <= 0
+      end
+
+      def place(matcher)
+        kind, *anchor = matcher.anchor
+        (kind == :url) ? [anchor.first.to_s, anchor.last.to_s] : [kind, anchor.last]
+      end
+    end
+  end
+end

@@ -1,0 +1,52 @@
+# frozen_string_literal: true
+
+module Hikyaku
+  class Hub
+    class Storage
+      # What the log is told of a history that is not whole. Both engines say the same.
+      module Loss
+        # Bytes in the journal of an update, at least: a MARK, and a record with one topic.
+        LEAST = 112
+        COPIED = "how many were published after the copy was made is not known"
+        private_constant :LEAST, :COPIED
+
+        module_function
+
+        # @param folder [String]
+        # @param level [Symbol] of the storage
+        # @param newest [Integer, nil] ms since 1970: when the newest update that is there was published; nil: there is none
+        # @param known [Integer, nil] how many updates are missing; nil: that is not known
+        # @param space [Integer] bytes in which they stood
+        # @param copied [Boolean] whether the folder is a copy
+        # @return [String]
+        def tail(folder, level:, newest:, known:, space:, copied:)
+          since = newest ? "the newest update that is there was published at #{time(newest)}" : "no update is there"
+          what = copied ? "is a copy, or was copied over" : "was not closed in order, and its end may be lost, as after a loss of power"
+          "the history in #{folder} #{what}: #{since}; #{copied ? COPIED : missing(level, known, space)}. " \
+            "Ids go on with a new key, and readers are told of a gap"
+        end
+
+        # @param folder [String]
+        # @param segment [String] name of its file
+        # @param from [Integer] offset, in bytes
+        # @param to [Integer] offset
+        # @param count [Integer] positions of the journal that are missing
+        # @return [String]
+        def hole(folder, segment, from, to, count)
+          "#{segment} in #{folder} does not verify from offset #{from} to #{to}, as after a loss of power or damage: #{count} updates are missing there. " \
+            "What is whole behind them is kept#{", and readers are told of a gap" if count > 0}"
+        end
+
+        def missing(level, known, space)
+          return "#{known} updates that were published behind it are missing" if known
+          return "no acknowledged update is missing, at level synced" if level == :synced
+          "behind it up to #{space / LEAST} acknowledged updates may be missing, at level written"
+        end
+
+        def time(milliseconds) = Time.at(0, milliseconds, :millisecond).utc.strftime("%FT%T.%LZ")
+
+        private_class_method :missing, :time
+      end
+    end
+  end
+end
