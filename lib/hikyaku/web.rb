@@ -2,7 +2,10 @@
 
 require "ipaddr"
 require_relative "hub"
+require_relative "open_files"
+require_relative "puma_timeouts"
 require_relative "web/authorization"
+require_relative "web/body_limit"
 require_relative "web/challenge"
 require_relative "web/change"
 require_relative "web/disconnect"
@@ -44,17 +47,20 @@ module Hikyaku
     # @param config [Config]
     # @param hub [Hub] made from the configuration unless given
     # @param logger [Logger, nil]
-    def initialize(config, hub: Web.hub(config), logger: nil)
+    def initialize(config, hub: nil, logger: nil)
       @config = config
-      @hub = hub
       @logger = logger
+      @hub = hub ||= Web.hub(config, logger: logger)
+      # Here, for who connects before anybody asks anything; in `call` for a server that is loaded after its application.
+      PumaTimeouts.install(logger)
       @reactor = reactor_of(hub)
       @authorization = authorize(config)
-      watch_keys if @authorization.remote?
+      watch_keys if @authorization.refreshable?
       @origins = Origins.new(cors_origins: config.cors_origins, publish_origins: config.publish_origins, hub_url: config.hub_url)
       @metadata = Metadata.new(config)
       @refusals = Refusals.new
-      @trusted_proxies = config.trusted_proxies.map { |range| IPAddr.new(range) }
+      @reading = {trusted_proxies: config.trusted_proxies.map { |range| IPAddr.new(range) }, max_fields: config.max_fields}.freeze
+      @max_body_bytes = BodyLimit.hard(config.max_request_bytes)
       gate = Gate.new(hub, @authorization, @origins, config, logger: logger)
       @publish = Publish.new(hub, gate, config)
       @wishes = Wishes.new(hub, gate, config)
@@ -62,6 +68,7 @@ module Hikyaku
       @change = Change.new(hub, gate, @wishes, config)
       @subscriptions = Subscriptions.new(hub, gate, config) if hub.subscriptions?
       @disconnect = Disconnect.new(hub, gate) { |**options| disconnect(**options) }
+      BodyLimit.watch([hub.hub_path, @metadata.path], config.max_request_bytes)
       hub.on_fork { logger&.warn(FORKED) }
       develop if config.dev
     end
@@ -69,20 +76,34 @@ module Hikyaku
     # Makes the hub that a configuration describes.
     #
     # @param config [Config]
+    # @param logger [Logger, nil] is told what is found of a history that is kept
     # @return [Hub]
     # @raise [NativeUnavailable] the engine in C is asked for and not there
-    def self.hub(config)
+    def self.hub(config, logger: nil)
       policies = config.slow_readers.map { |policy, pattern| [policy.to_sym, pattern] }
       Hub.new(hub_url: config.hub_url, engine: engine(config.engine), subscriptions: config.subscriptions,
         history: config.history, heartbeat: config.heartbeat, max_lifetime: config.max_lifetime,
         gap_policy: policies.empty? ? nil : GapPolicy.new(policies, config.hub_url),
-        max_connections: config.max_connections, max_connections_per_address: config.max_connections_per_address,
-        storage: storage(config))
+        max_connections: config.max_connections || OpenFiles.for_subscribers(Process.getrlimit(:NOFILE).first),
+        max_connections_per_address: config.max_connections_per_address,
+        max_pattern_cost_total: config.max_pattern_cost_total, max_pattern_cost_per_address: config.max_pattern_cost_per_address,
+        max_pattern_cost_per_beginning: cost_per_beginning(config),
+        storage: storage(config, logger))
     end
 
-    def self.storage(config)
+    # The engine in Ruby takes 100 times as long for a step.
+    #
+    # @param config [Config]
+    # @return [Integer]
+    # @api private
+    def self.cost_per_beginning(config)
+      limit = config.max_pattern_cost_per_beginning
+      (config.engine == "ruby" && !config.given?(:max_pattern_cost_per_beginning)) ? limit / 32 : limit
+    end
+
+    def self.storage(config, logger)
       return unless config.storage
-      {folder: File.join(config.storage, "hub"), level: config.storage_level.to_sym, age: config.storage_age}
+      {folder: File.join(config.storage, "hub"), level: config.storage_level.to_sym, age: config.storage_age, report: logger&.method(:public_send)}.compact
     end
     private_class_method :storage
 
@@ -97,8 +118,11 @@ module Hikyaku
     # @param env [Hash] a Rack environment
     # @return [Array(Integer, Hash, #call)] a Rack response
     def call(env)
-      request = Request.new(env, trusted_proxies: @trusted_proxies)
+      @timeouts_kept ||= PumaTimeouts.install(@logger)
+      request = Request.new(env, **@reading)
+      request.check!(max_bytes: @max_body_bytes)
       status, headers, body = respond(request)
+      headers = Problem::NOSNIFF.merge(headers) unless headers.key?("x-content-type-options")
       # What differs from one answer to the next stays at the end.
       cors = @origins.headers(env)
       unless cors.empty?
@@ -135,6 +159,11 @@ module Hikyaku
       @hub.disconnect(subject: subject, revoke: revoke)
     end
 
+    # Reads the files of keys again, and fetches the key sets of URLs again.
+    #
+    # @return [void]
+    def reload = @authorization.reload
+
     # Closes all streams with a time to come back, and what keeps the history.
     #
     # @return [void]
@@ -158,7 +187,7 @@ module Hikyaku
         require_relative "native_reactor"
         # One loop ends for hub and broker together.
         options[:drain_timeout] = @config.broker_drain if @config.broker
-        NativeReactor.new(hub, **options)
+        NativeReactor.new(hub, io_uring: @config.io_uring, **options)
       end
     end
 
@@ -167,14 +196,19 @@ module Hikyaku
         issuers: config.issuer_list, resource_identifier: config.resource_identifier, hub_url: config.hub_url, legacy: config.legacy,
         limits: {max_token_bytes: config.max_token_bytes, max_token_details: config.max_token_details,
                  max_token_topics: config.max_token_topics, max_pattern_bytes: config.max_pattern_bytes},
-        logger: @logger
+        logger: @logger, weak_secrets: config.dev
       )
     end
 
-    # A driver that answers by itself asks for no verdicts; it must not outlive the keys.
+    # A driver that answers by itself asks for no verdicts; neither it nor a stream must outlive the keys.
     def watch_keys
-      @authorization.on_change { @reactor.forget(nil) }
+      @authorization.on_change { expel }
       @reactor.every(1) { @authorization.refresh }
+    end
+
+    def expel
+      count = @hub.expel
+      @logger&.info("keys have changed: #{count} streams are closed whose tokens were signed with a key that is gone") if count.positive?
     end
 
     def develop

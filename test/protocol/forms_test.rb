@@ -17,7 +17,7 @@ class Protocol::FormsTest < Protocol::Test
       @connection = client.connect
       lines = {"host" => "hub.example.com"}.merge(headers).map { |name, value| "#{name}: #{value}\r\n" }
       @connection.write("GET #{target} HTTP/1.1\r\n#{lines.join}\r\n")
-      @head = @connection.head(HttpClient.now + 5)
+      @head = @connection.head(HttpClient.now + HttpClient::PATIENCE)
     end
 
     def status = @head.status
@@ -25,12 +25,12 @@ class Protocol::FormsTest < Protocol::Test
     def [](name) = @head[name]
 
     # Gives what comes to a reader until that has what is wanted; meanwhile nothing more is published.
-    def feed(reader, seconds = 5)
+    def feed(reader, seconds = 60)
       deadline = HttpClient.now + seconds
       reader << (@connection.body_part(deadline) or raise EOFError, "the stream ended") until yield
     end
 
-    def rest(seconds = 8)
+    def rest(seconds = 60)
       deadline = HttpClient.now + seconds
       bytes = +"".b
       while (part = @connection.body_part(deadline))
@@ -129,7 +129,7 @@ class Protocol::FormsTest < Protocol::Test
     url = "http://127.0.0.1:#{server.port}#{server.path}?#{form("match" => topic)}"
     skip_unless_available("curl")
     Open3.popen2("curl", "--silent", "--no-buffer", "--compressed", url) do |_, output, process|
-      Timeout.timeout(10) do
+      Timeout.timeout(60) do
         assert_equal ":\n", output.gets
         3.times do |i|
           publish(topic, "event #{i}")

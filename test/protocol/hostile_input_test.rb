@@ -200,7 +200,7 @@ class Protocol::HostileInputTest < Protocol::Test
     publishing = "POST #{server.path} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer #{publisher}\r\ncontent-type: application/x-www-form-urlencoded\r\ncontent-length: #{form("topic" => topic).bytesize}\r\n\r\n#{form("topic" => topic)}"
     witness = follow(topic)
     connection.write("GET #{server.path}?match=#{URI.encode_www_form_component(topic)} HTTP/1.1\r\nhost: a\r\n\r\n#{publishing}")
-    stream = EventStream.new(connection, connection.head(HttpClient.now + 5)).tap { |one| @streams << one }
+    stream = EventStream.new(connection, connection.head(HttpClient.now + HttpClient::PATIENCE)).tap { |one| @streams << one }
     assert_equal "close", stream["connection"].downcase
     publish(topic, "mine")
     assert_next "mine", witness
@@ -222,7 +222,7 @@ class Protocol::HostileInputTest < Protocol::Test
     connections = Array.new(50) do |i|
       client.connect.tap { |connection| connection.write("GET #{server.path}?match=#{i}&match_exact=x#{i} HTTP/1.1\r\nhost: a\r\n\r\n") }
     end
-    connections.each_with_index { |connection, i| connection.head(HttpClient.now + 5) if i.even? }
+    connections.each_with_index { |connection, i| connection.head(HttpClient.now + HttpClient::PATIENCE) if i.even? }
     connections.each(&:close)
     # The last requests may not have been read yet: nobody is there, and stays away.
     empty = 0

@@ -59,6 +59,76 @@ class Protocol::LimitsTest < Protocol::Test
     end
   end
 
+  def restart(**settings)
+    @own&.stop
+    start(**settings)
+  end
+
+  test "what one pattern compiles to: 400, which names the pattern and the limit (Subscription; URL-Pattern Denial of Service)" do
+    start(max_pattern_instructions: 100, max_pattern_bytes: 4_096)
+    assert_equal 200, subscribe("match_urlpattern" => "https://example.com/:x([a-z]{100})").status
+    assert_equal 200, subscribe("match_urlpattern" => "https://example.com/#{"a" * 3_000}/:x/y").status, "fixed text at the beginning counts nothing"
+    ["/:x([a-z]{101})", "/:x([a-z]{50})?:y([a-z]{60})", "/:x((?:a{1,20}){1,20})", "/:x([a-z]{1,1000000})", "/:x(#{"a|" * 50}b)"].each do |pattern|
+      detail = assert_problem(400, subscribe("match_urlpattern" => "https://example.com#{pattern}"))
+      assert_includes detail, "https://example.com#{pattern}"[0, 60]
+      assert_match(/more than (the 100|16384)/, detail)
+    end
+  end
+
+  test "what the patterns of one request take to compile: 400, and nothing for those that are in use or were compiled lately" do
+    start(max_pattern_work: 2_000, max_pattern_cost: 10_000, max_pattern_bytes: 4_096)
+    patterns = ->(count, from: 0) { Array.new(count) { |i| ["match_urlpattern", "https://example.com/:x([a-z]{500})/#{from + i}"] } }
+    known = {token: subscriber("*")}
+    assert_equal 200, subscribe(patterns[3], **known).status
+    assert_match(/2\d\d\d bytes and instructions, more than the 2000/, assert_problem(400, subscribe(patterns[4, from: 10], **known)))
+    assert_equal 200, subscribe(patterns[2, from: 2], **known).status
+    assert_equal 200, subscribe(patterns[4], **known).status, "they were compiled before"
+    assert_match(/more than the 500/, assert_problem(400, subscribe(patterns[1, from: 30])), "without a token a quarter")
+    assert_equal 200, subscribe(patterns[3]).status
+  end
+
+  test "what the patterns of one reader cost to match: 400, and a quarter for readers without a token (Resource Limits)" do
+    start(max_pattern_cost: 128)
+    costly = ->(count) { Array.new(count) { |i| ["match_urlpattern", "https://example.com/*#{i}a*a*a*a*a*a*a*a*b"] } }
+    known = {token: subscriber("*")}
+    assert_equal 200, subscribe(costly[4], **known).status
+    assert_equal 200, subscribe(costly[1]).status
+    assert_problem 400, subscribe(costly[2])
+    restart(max_pattern_cost: 127)
+    assert_match(/more than the 127/, assert_problem(400, subscribe(costly[4], **known)))
+    assert_equal 200, subscribe(costly[3], **known).status
+    assert_problem 400, subscribe(costly[1])
+    cheap = %w[/books/* /books/:id /books /*].map { |pattern| ["match_urlpattern", "https://example.com#{pattern}"] }
+    assert_equal 200, subscribe(cheap).status
+  end
+
+  test "what the patterns of all readers, and of one address, cost to match: 429, and when to come again (Resource Limits)" do
+    costly = ->(i) { {"match_urlpattern" => "https://example.com/*#{i}a*a*a*a*a*a*a*a*b"} }
+    [{max_pattern_cost_total: 64}, {max_pattern_cost_per_beginning: 64}, {max_pattern_cost_per_address: 64, max_connections_per_address: 100}].each do |limit|
+      restart(**limit)
+      assert_equal [200, 200], Array.new(2) { |i| subscribe(costly[i]).status }
+      2.times do
+        refused = subscribe(costly[2])
+        assert_problem 429, refused
+        assert_match(/\A[1-9]\d*\z/, refused["retry-after"])
+      end
+      assert_equal 200, subscribe(costly[1]).status, "one that is in use costs nothing more"
+      assert_equal 200, subscribe("match_urlpattern" => "https://example.com/*").status
+      @streams.each(&:close)
+      @streams.clear
+      eventually { hub.stats[:pattern_cost].zero? }
+      assert_equal 200, subscribe(costly[2]).status
+    end
+  end
+
+  test "by default a reader without a token may have 100 patterns of the usual kinds" do
+    start(legacy: true, max_request_bytes: 100_000, max_matchers: 100)
+    ["match_urlpattern=https://example.com/:kind/%d/:book", "match_urlpattern=https://example.com/books/:id/%d", "topic=https://example.com/books/%d/{id}"].each do |pattern|
+      form = Array.new(100) { |i| (pattern % i).split("=", 2) }
+      assert_equal 200, subscribe({}, method: "QUERY", body: URI.encode_www_form(form)).status, pattern
+    end
+  end
+
   test "the size of a QUERY's body is that of any request (Subscription; Publication: 413)" do
     assert_equal 200, subscribe({"match" => "a"}, method: "QUERY", body: "x=".ljust(4_000, "y")).status
     assert_problem 413, subscribe({"match" => "a"}, method: "QUERY", body: "x=".ljust(4_001, "y"))
@@ -145,7 +215,7 @@ class Protocol::LimitsTest < Protocol::Test
     start
     connection = client.connect
     connection.write("GET #{server.path}?match=a HTTP/1.1\r\nhost: a\r\n\r\n")
-    connection.head(HttpClient.now + 5)
+    connection.head(HttpClient.now + HttpClient::PATIENCE)
     quiet = follow(topic)
     50.times { connection.write("x" * 4_096) }
     eventually { hub.stats[:subscribers] == 1 }

@@ -96,8 +96,36 @@ class Protocol::OriginsTest < Protocol::Test
     bad.each { |headers| assert_challenge 400, "invalid_request", publish_with_cookie(headers), headers.inspect }
   end
 
+  test "no Host makes an origin the hub's own (Security Considerations: CSRF)" do
+    ["evil.example", "127.0.0.1:#{server.port}", "localhost"].each do |host|
+      assert_challenge 400, "invalid_request", publish_with_cookie("host" => host, "origin" => "http://#{host}"), host
+      assert_challenge 400, "invalid_request", publish_with_cookie("host" => host, "referer" => "http://#{host}/"), host
+      assert_equal 200, publish_with_cookie("host" => host, "origin" => "https://hub.example.com").status
+    end
+  end
+
   test "an origin that may read may not publish by that alone (Security Considerations: CSRF)" do
     assert_challenge 400, "invalid_request", publish_with_cookie(APP)
+  end
+
+  test "no answer lets a browser guess its type (Fetch, X-Content-Type-Options)" do
+    start(dev: true, metrics: true)
+    answers = every_kind_of_answer(APP)
+    ["/ui", "/ui/", "/ui/config.json", "/ui/nothing", "/streams/x", "/subscribers/x", "/%zz", "?#{"match=a&" * 101}"].each { |path| answers[path] = get("#{server.path}#{path}") }
+    answers["redirect"] = get("/")
+    answers["second stream"] = follow(topic)
+    answers["third stream"] = follow(topic, headers: {"last-event-id" => "earliest", "hikyaku-stream" => "1"})
+    2.times { |i| answers["again #{i}"] = post({"topic" => topic}, token: publisher_of_own) }
+    answers["too large"] = post("topic=a&data=#{"x" * 1_100_000}", token: publisher_of_own)
+    %w[/healthz /readyz /metrics /nothing *].each { |path| answers[path] = client.request((path == "*") ? "OPTIONS" : "GET", path) } if HubServer::OWN
+    answers.each { |name, response| assert_equal "nosniff", response["x-content-type-options"], name.to_s }
+    next unless HubServer::OWN
+    ["GET / HTTP/1.1\r\n\r\n", "GET / HTTP/3.0\r\nhost: a\r\n\r\n", "nonsense\r\n\r\n", "GET /\r\n\r\n", "POST #{server.path} HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\nx\r\n",
+      "POST #{server.path} HTTP/1.1\r\nhost: a\r\ncontent-length: x\r\n\r\n", "GET #{server.path}?#{"x" * 70_000} HTTP/1.1\r\nhost: a\r\n\r\n"].each do |bytes|
+      response = client.raw(bytes)
+      assert_operator response.status, :>=, 400, bytes[0, 40]
+      assert_equal "nosniff", response["x-content-type-options"], bytes[0, 40]
+    end
   end
 
   test "any origin may publish with a cookie where the setting says so, but not without naming one" do
@@ -124,6 +152,9 @@ class Protocol::OriginsTest < Protocol::Test
   end
 
   private
+
+  # Whatever the hub is called, it takes a token for what it is called.
+  def publisher_of_own = token(:publisher, "*")
 
   def publish_with_cookie(headers)
     post({"topic" => topic}, token: nil, headers: {"cookie" => "#{COOKIE}=#{publisher}"}.merge(headers))

@@ -16,12 +16,18 @@ class Protocol::ReservedNamespaceTest < Protocol::Test
     # percent-encoded unreserved characters
     "/.well-known/%6Dercure/x", "/.well-known/%6dercure", "/%2Ewell-known/mercure", "/.well%2Dknown/mercure/x", "/.well-known/me%72cure/x",
     "https://example.com/%2e%77%65%6c%6c%2d%6b%6e%6f%77%6e/%6d%65%72%63%75%72%65",
+    # empty segments, which servers and proxies drop
+    "/.well-known//mercure", "/.well-known//mercure/x", "/.well-known///mercure//x", "https://example.com//.well-known/mercure", "https://example.com//.well-known//mercure/x",
+    "/.well-known/./" + "/mercure/x", "/.well-known/%2e//mercure/x", "/.well-known\\\\mercure\\x", ".//mercure/x", "/.well-known//%6Dercure", "///example.com//.well-known//mercure",
+    "https:////hub.example.com//.well-known//mercure/x", "custom://a//.well-known//mercure", "/a/..//.well-known/mercure",
+    "/a//../.well-known/mercure/x", "https://example.com/.well-known/a//%2e%2e/mercure",
     # what the URL parser makes of it
     "\\.well-known\\mercure\\x", "https://example.com\\.well-known\\mercure", "https:/.well-known/mercure", "  /.well-known/mercure  ", "https:mercure/x"
   ].freeze
   OTHERS = [
     "/.well-known/mercurex", "/.well-known/mercure-dashboard", "/.well-known/Mercure", "/.well-known/mercur", "/foo/.well-known/mercure/bar", "subscriptions/foo",
-    "https://example.com/.well-known/mercureXXX", "https://example.com/foo/.well-known/mercure", "../mercure/x", "/.well-known/mercure/../x", "/.well-known//mercure",
+    "https://example.com/.well-known/mercureXXX", "https://example.com/foo/.well-known/mercure", "../mercure/x", "/.well-known/mercure/../x",
+    "/.well-known//mercurex", "//.well-known/mercure", "https://example.com//a//.well-known//mercure", "custom:/a/.well-known//mercure",
     "/.well-known%2Fmercure/x", "/.well-known/mercure%2Fx", "/.well-known/%256Dercure/x", "urn:example:mercure", "mailto:.well-known/mercure", "https://example.com/?/.well-known/mercure",
     "https://example.com/#/.well-known/mercure", "a topic with spaces", "http://[/.well-known/mercure", "https://exa mple.com/.well-known/mercure", "xmercure", "mercurex"
   ].freeze

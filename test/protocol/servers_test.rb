@@ -134,7 +134,7 @@ class Protocol::ServersTest < Protocol::Test
     private
 
     def part
-      deadline = HttpClient.now + 5
+      deadline = HttpClient.now + HttpClient::PATIENCE
       sleep 0.002 while @written.empty? && HttpClient.now < deadline
       @written.pop(true)
     end
@@ -148,7 +148,7 @@ class Protocol::ServersTest < Protocol::Test
     assert_equal "id: #{id}\ndata: x\n\n", sink.text(1)
     hub.disconnect(subject: "user-1")
     assert_match(/\Aretry: \d+\n\n\z/, sink.text(1))
-    assert thread.join(5)
+    assert thread.join(60)
     assert_predicate sink, :closed?
     assert_equal 0, watching
   end
@@ -161,7 +161,7 @@ class Protocol::ServersTest < Protocol::Test
       sink.text(1)
       other = follow(topic)
       publish(topic, "x")
-      assert thread.join(5), error.name
+      assert thread.join(60), error.name
       assert_next "x", other
       assert_predicate sink, :closed?
       other.close
@@ -183,7 +183,7 @@ class Protocol::ServersTest < Protocol::Test
     text << sink.text(1) until text.include?("data: 99\n")
     assert_equal (0...100).map(&:to_s), text.scan(/^data: (.*)$/).flatten
     hub.disconnect(subject: "user-1")
-    assert thread.join(5)
+    assert thread.join(60)
   end
 
   test "a stream whose end comes before its connection is told when to come back, and ended" do
@@ -195,7 +195,7 @@ class Protocol::ServersTest < Protocol::Test
       eventually { watching.zero? } if running
       sink = Sink.new
       thread = Thread.new { body.call(sink).then { body.close } }
-      assert thread.join(5)
+      assert thread.join(60)
       assert_match(/\A(:\n\n)?retry: \d+\n\n\z/, sink.text(1))
       assert_predicate sink, :closed?
       eventually { watching.zero? }

@@ -111,6 +111,7 @@ CLIENT = [
   vector("are you there?", "PING", frame("PING", id: 16), id: 16),
   vector("I am here", "PING", frame("PING"), id: 0),
   vector("no more deliveries", "DRAIN", frame("DRAIN"), id: 0),
+  vector("this identity is not needed any more", "FORGET", frame("DRAIN", flags: 1), id: 0),
   query("which queues there are", id: 17, what: 1, limit: 10, queue: "ma"),
   query("why it waits", id: 18, what: 2, number: 12_345),
   query("whatever is dead", id: 19, what: 3, kind: 1, number: MOST[8], queue: "büro"),

@@ -228,8 +228,18 @@ class AuthorizationTest < Minitest::Test
 
   test "a token is void before nbf" do
     [NOW.to_i, NOW - 0.5, 0, nil].each { |nbf| assert authorization.access(token(nbf: nbf), :publisher) }
-    [NOW.to_i + 1, NOW + 0.5].each { |nbf| assert_match(/not valid yet/, refused(token(nbf: nbf))) }
+    # Clocks differ by a few seconds.
+    [NOW.to_i + 5, NOW + 5].each { |nbf| assert authorization.access(token(nbf: nbf), :publisher) }
+    [NOW.to_i + 6, NOW + 5.5].each { |nbf| assert_match(/not valid yet/, refused(token(nbf: nbf))) }
     ["0", true, []].each { |nbf| assert_match(/nbf is not/, refused(token(nbf: nbf))) }
+  end
+
+  test "a token that says it was made in the future is void: it would outlive any revocation" do
+    [NOW.to_i, NOW + 5, 0, -1].each { |iat| assert authorization.access(token(iat: iat), :publisher) }
+    {NOW + 5.5 => 6, NOW + 3_600 => 3_600, NOW * 1_000 => nil}.each { |iat, seconds| assert_match(/iat lies #{seconds}.*seconds in the future/, refused(token(iat: iat))) }
+    outcome = authorization.explain(token(iat: NOW + 60), :publisher)
+    refute outcome[:valid]
+    assert_match(/\AThe token's iat lies 60 seconds in the future: the issuer's clock/, outcome[:checks].find { |check| check[:check] == "lifetime" }[:message])
   end
 
   test "aud is the resource identifier or an array with it" do

@@ -3,6 +3,7 @@
 require "test_helper"
 require "hikyaku/config"
 require "hikyaku/web"
+require "support/access_tokens"
 
 class WebWishesTest < Minitest::Test
   HEADER = "HTTP_LAST_EVENT_ID"
@@ -48,6 +49,20 @@ class WebWishesTest < Minitest::Test
     assert_same first, grant.call("match=%2Fa&last_event_id=y&match=/b")
     assert_equal %w[/a /b], first.matchers.map(&:pattern)
     refute_same first, grant.call("match=/b&match=/a")
+  end
+
+  # What a token permits is kept as long as a decision that rests on it.
+  test "decisions are bounded by what their tokens take, too" do
+    wishes = self.wishes(issuer: AccessTokens::ISSUER, publisher_key: AccessTokens::SECRETS[:publisher], subscriber_key: AccessTokens::SECRETS[:subscriber],
+      resource_identifier: AccessTokens::HUB_URL)
+    topics = Array.new(100) { |number| "/things/#{number}/#{"x" * 40}" }
+    least = topics.sum { |topic| 3 * topic.bytesize + 200 }
+    150.times do |user|
+      given = AccessTokens.token(:subscriber, *topics, sub: "user-#{user}")
+      wishes.read(Hikyaku::Web::Request.new({"QUERY_STRING" => "match=/a", "HTTP_AUTHORIZATION" => "Bearer #{given}"}), [])
+    end
+    assert_operator wishes.grants.size, :>, 10
+    assert_operator wishes.grants.size * least, :<=, 4 << 20
   end
 
   test "what is refused is refused again" do

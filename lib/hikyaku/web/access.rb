@@ -5,6 +5,10 @@ module Hikyaku
     # What a valid token permits: who, until when, which topics. A value: frozen, and shared by all requests with the
     # same token.
     class Access
+      # What parsed payloads take, over the token that they stood in.
+      COPIES = 3
+      private_constant :COPIES
+
       # @return [String, nil] the iss of the token; nil only for a 0.x token without one
       attr_reader :issuer
       # @return [String, nil] the sub of the token
@@ -20,12 +24,19 @@ module Hikyaku
       # @return [Array<Hub::Matcher>] what it lets its bearer publish, in the token's order
       attr_reader :publish_matchers
 
+      # @return [Integer] bytes that it takes, estimated
+      attr_reader :bytes
+      # @return [#good?, nil] what it rests on: says whether the key that signed the token is still trusted
+      attr_reader :basis
+
       # @param details [Array<Authorization::Detail>]
       # @param not_before [Float, nil] seconds since 1970 until which the token is not valid yet
       # @param payload [Object, nil] of a 0.x token: the payload of every subscription
+      # @param token_bytes [Integer] length of the token, of which the payloads are a part
       def initialize(details:, issuer: nil, subject: nil, token_id: nil, issued_at: nil, expires_at: nil, not_before: nil,
-        legacy: false, payload: nil)
+        legacy: false, payload: nil, basis: nil, token_bytes: 0)
         @issuer = issuer
+        @basis = basis
         @subject = subject
         @token_id = token_id
         @issued_at = issued_at
@@ -37,6 +48,7 @@ module Hikyaku
         @subscribe_details = details.select(&:subscribe).freeze
         @subscribe_matchers = @subscribe_details.flat_map(&:matchers).freeze
         @publish_matchers = details.select(&:publish).flat_map(&:matchers).freeze
+        @bytes = COPIES * token_bytes + details.sum { |detail| detail.matchers.sum(&:bytes) }
         freeze
       end
 
@@ -71,9 +83,9 @@ module Hikyaku
       # @param matcher_string [Hub::Topic] the subscription's own matcher, treated as if it were a topic
       # @return [Hash, nil] the payload, not to be changed; of a 0.x token it may be any JSON value
       def payload(matcher_string)
-        return @payload if @legacy
         detail = @subscribe_details.find { |one| one.matchers.any? { |matcher| matcher.match?(matcher_string) } }
-        detail&.payload
+        payload = detail&.payload
+        (payload.nil? && @legacy) ? @payload : payload
       end
 
       # @return [String] without the payloads

@@ -50,18 +50,19 @@ module Hikyaku
       # @param clock [#call] seconds since 1970
       # @param logger [Logger, nil] told about weak secrets and key sets that cannot be reached
       # @param http [#call] fetches key sets, see {KeyFetch}
+      # @param weak_secrets [Boolean] whether secrets may be shorter than RFC 7518 allows, as in developer mode
       # @raise [ConfigError] names the setting, never a key
-      def initialize(issuers:, resource_identifier:, hub_url:, legacy: false, limits: {}, clock: -> { Time.now.to_f },
-        logger: nil, http: KeyFetch.new)
+      def initialize(issuers:, resource_identifier:, hub_url:, legacy: false, limits: {}, clock: -> { Process.clock_gettime(Process::CLOCK_REALTIME) },
+        logger: nil, http: KeyFetch.new, weak_secrets: false)
         limits = DEFAULT_LIMITS.merge(limits.compact)
         @clock = clock
         @verdicts = ROLES.to_h { |role| [role, Verdicts.new(max_bytes: limits.fetch(:max_verdict_bytes))] }.freeze
         @on_change = -> {}
-        source = KeySource.new(fetch: http, logger: logger, on_change: -> { forget })
+        source = KeySource.new(fetch: http, logger: logger, on_change: -> { forget }, weak: weak_secrets)
         trusted = issuers.map { |issuer| TrustedIssuer.load(issuer, source) }
         @rules = Rules.new(issuers: trusted, plain: plain(trusted), resource_identifier: resource_identifier || hub_url,
           hub_url: hub_url, legacy: legacy, limits: limits)
-        @remote = trusted.flat_map(&:remote).freeze
+        @refreshable = trusted.flat_map(&:refreshable).freeze
       end
 
       # Calls a block whenever keys have changed, so that earlier verdicts are void.
@@ -71,16 +72,25 @@ module Hikyaku
         @on_change = block
       end
 
-      # Fetches key sets again that have become stale, in the background: for whoever answers without asking for verdicts.
+      # Reads key files again that have changed, and fetches key sets again that have become stale, in the background: for
+      # whoever answers without asking for verdicts.
       #
       # @return [void]
       def refresh
         now = @clock.call
-        @remote.each { |keys| keys.refresh_if_stale(now) }
+        @refreshable.each { |keys| keys.refresh_if_stale(now) }
       end
 
-      # @return [Boolean] whether keys come from URLs and may change
-      def remote? = @remote.any?
+      # Reads all key files again, and fetches all key sets again, in the background.
+      #
+      # @return [void]
+      def reload
+        now = @clock.call
+        @refreshable.each { |keys| keys.reload(now) }
+      end
+
+      # @return [Boolean] whether keys come from files or URLs and may change
+      def refreshable? = @refreshable.any?
 
       # What a token permits.
       #
@@ -91,7 +101,7 @@ module Hikyaku
       #   token. It is a {KeysUnavailable} when the fault is not the token's.
       def access(token, role)
         now = @clock.call
-        refresh unless @remote.empty?
+        refresh unless @refreshable.empty?
         verdicts = @verdicts.fetch(role)
         access = verdicts[token]
         return access if access&.current?(now)
@@ -111,7 +121,7 @@ module Hikyaku
       # @raise [InvalidToken] as `access`
       def claims(token, role)
         now = @clock.call
-        refresh unless @remote.empty?
+        refresh unless @refreshable.empty?
         verification = verification(token, role, now)
         verification.access
         verification.claims

@@ -12,7 +12,7 @@ module Hikyaku
     # sent is the whole, as of a subscribe: the parameters say which matchers there are from now on.
     class Change
       ROOT = "/streams/"
-      # Until some of what is on its way has arrived.
+      # Until some of what is on its way has arrived, or some patterns are gone.
       RETRY = {"retry-after" => "1"}.freeze
       CAPABILITY = %r{(?<=#{ROOT})[^/?]+}n
       private_constant :RETRY, :CAPABILITY
@@ -39,12 +39,14 @@ module Hikyaku
       # @return [Array(Integer, Hash, Array<String>)] 204, with the newest event when the change took effect
       # @raise [Problem]
       def call(request)
-        grant, cursor = @wishes.read(request, request.form(limit: @max_bytes))
+        grant, cursor = @wishes.read(request) { request.form(limit: @max_bytes) }
         answer = @hub.change(request.path.delete_prefix(@root), grant, last_event_id: cursor)
         raise Problem.new(404, "there is no such stream any more: subscribe again") unless answer
         [204, {"cache-control" => "no-store", **@wishes.headers(answer)}, []]
       rescue TooManyRewinds => error
         raise Problem.new(429, error.message, reason: "too_many_rewinds", headers: RETRY)
+      rescue PatternsTooCostly => error
+        raise Problem.new(429, error.message, reason: "patterns_too_costly", headers: RETRY)
       rescue AnotherSubject => error
         @gate.forbidden!(error.message)
       rescue InvalidToken => error

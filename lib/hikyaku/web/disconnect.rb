@@ -28,8 +28,8 @@ module Hikyaku
         access = @gate.publisher(request)
         path = request.path
         @gate.forbidden!("the token does not grant publishing to #{path}") unless access.publish?([@hub.topics[path]])
-        subject = Form.unescape(path.delete_prefix(@root))
-        raise Problem.new(400, "the subject is missing or not valid UTF-8") if subject.empty? || !subject.valid_encoding?
+        subject = Form.text(path.delete_prefix(@root))
+        raise Problem.new(400, "the subject is missing, or not valid UTF-8 without NUL") if subject.nil? || subject.empty?
         count = @disconnect.call(subject: subject, revoke: request.query.any? { |name, value| name == "revoke" && value != "0" })
         body = JSON.generate(subject: subject, disconnected: count)
         [200, {"content-type" => "application/json", "content-length" => body.bytesize.to_s, "cache-control" => "no-store"}, [body]]

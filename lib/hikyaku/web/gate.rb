@@ -30,7 +30,7 @@ module Hikyaku
       # @raise [Problem]
       def publisher(request)
         token, source = token_of(request, query: false)
-        missing! unless token
+        missing!(request) unless token
         if source == :cookie && !@origins.publish_allowed?(request.env)
           raise Problem.new(400, "with a cookie, Origin or Referer must name an origin that may publish", code: "invalid_request")
         end
@@ -45,7 +45,7 @@ module Hikyaku
         return if anonymous && !@authorization.subscriber_configured?
         token, = token_of(request, query: true)
         return access(token, :subscriber) if token
-        missing! unless anonymous
+        missing!(request) unless anonymous
       end
 
       # @param role [Symbol] :publisher or :subscriber
@@ -77,8 +77,10 @@ module Hikyaku
         invalid!(role, error)
       end
 
-      def missing!
-        raise Problem.new(401, "an access token is needed")
+      # A token in the query component would be passed over in silence.
+      def missing!(request)
+        old = !@legacy && request.query.any? { |name, _| name == "authorization" }
+        raise Problem.new(401, "an access token is needed#{"; the query parameter authorization is of Mercure 0.x and counts only with --legacy" if old}")
       end
     end
   end

@@ -10,7 +10,8 @@ module Hikyaku
     class Grants
       # What an entry costs beside its texts.
       OVERHEAD = 600
-      private_constant :OVERHEAD
+      NOTHING = ->(_, _) { 0 }
+      private_constant :OVERHEAD, :NOTHING
 
       # @param max_bytes [Integer] what the remembered grants may take, estimated
       def initialize(max_bytes: 4_194_304)
@@ -19,13 +20,14 @@ module Hikyaku
 
       # @param access [Access, nil] the token's verdict, which stands for the token
       # @param parameters [Array<Array(String, String)>] the matcher parameters, in order
+      # @param bytes [#call] says of a grant and its access what they take besides, estimated
       # @yieldreturn [Hub::Grant] the decision, when it has to be taken
       # @return [Hub::Grant]
-      def fetch(access, parameters)
+      def fetch(access, parameters, bytes: NOTHING)
         key = [access.object_id, parameters]
         found = @lately[key]
         return found.last if found && found.first.equal?(access)
-        yield.tap { |grant| @lately.store(key, [access, grant], OVERHEAD + parameters.sum { |name, value| name.bytesize + value.bytesize }) }
+        yield.tap { |grant| @lately.store(key, [access, grant], OVERHEAD + parameters.sum { |name, value| name.bytesize + value.bytesize } + bytes.call(grant, access)) }
       end
 
       # Forgets the decisions about a subject.

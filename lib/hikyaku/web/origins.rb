@@ -19,6 +19,8 @@ module Hikyaku
       ANY = "*"
       # Apps in a web view and browser extensions have schemes of their own.
       ORIGIN = %r{\A([a-z][a-z0-9+.-]*)://(\[[0-9a-f:.]+\]|[^\s/?#@:\\\[\]*]+)(?::(\d{1,5}))?\z}i
+      LOCAL_NAMES = ["localhost", "127.0.0.1", "[::1]"].freeze
+      LOCAL = %r{\A[a-z]+://(#{Regexp.union(LOCAL_NAMES)})(?::\d+)?\z}
       DEFAULT_PORT = {"http" => "80", "https" => "443"}.freeze
 
       # The origin of a URL, as browsers write it.
@@ -34,14 +36,15 @@ module Hikyaku
 
       # @param cors_origins [Array<String>] pages that may read from the hub
       # @param publish_origins [Array<String>] pages other than the hub's own that may publish with the cookie
-      # @param hub_url [String, nil] whose origin is the hub's own, beside that of the request
+      # @param hub_url [String, nil] whose origin is the hub's own, whatever a request says in Host; on this machine by any of its
+      #   names
       # @raise [ConfigError]
       def initialize(cors_origins: [], publish_origins: [], hub_url: nil)
         @cors = list("cors_origins", cors_origins)
         @any_cors = @cors.delete(ANY) ? true : false
         @publish = list("publish_origins", publish_origins)
         @any_publish = @publish.delete(ANY) ? true : false
-        @publish[Origins.of(hub_url)] = true if Origins.of(hub_url)
+        own(hub_url).each { |origin| @publish[origin] = true }
         [@cors, @publish, self].each(&:freeze)
       end
 
@@ -77,16 +80,14 @@ module Hikyaku
       # about how the token is presented.
       #
       # @param env [Hash] the Rack environment
-      # @param own [String, nil] the origin that the client used, when the server knows better than the env (behind a
-      #   proxy that it trusts)
       # @return [Boolean]
-      def publish_allowed?(env, own: nil)
+      def publish_allowed?(env)
         return true if SAFE_METHODS.include?(env["REQUEST_METHOD"])
         origin, referer = %w[HTTP_ORIGIN HTTP_REFERER].map { |name| env[name] unless env[name].to_s.empty? }
         return false unless origin || referer
         return true if @any_publish
         origin ||= Origins.of(referer)
-        !origin.nil? && (@publish.key?(origin) || origin == (own || target(env)))
+        !origin.nil? && @publish.key?(origin)
       end
 
       private
@@ -108,12 +109,13 @@ module Hikyaku
 
       def any = @any_cors ? {"access-control-allow-origin" => ANY} : {}
 
-      def target(env)
-        host = env["HTTP_HOST"]
-        Origins.of("#{env["rack.url_scheme"]}://#{host}") if host
+      def own(hub_url)
+        origin = Origins.of(hub_url) or return []
+        host = origin[LOCAL, 1] or return [origin]
+        LOCAL_NAMES.map { |name| origin.sub(host) { name } }
       end
 
-      private_constant :SAFE_METHODS, :ALLOW_METHODS, :ALLOW_HEADERS, :EXPOSE_HEADERS, :MAX_AGE, :ANY, :ORIGIN, :DEFAULT_PORT
+      private_constant :SAFE_METHODS, :ALLOW_METHODS, :ALLOW_HEADERS, :EXPOSE_HEADERS, :MAX_AGE, :ANY, :ORIGIN, :LOCAL_NAMES, :LOCAL, :DEFAULT_PORT
     end
   end
 end

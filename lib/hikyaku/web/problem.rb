@@ -11,6 +11,9 @@ module Hikyaku
     class Problem < StandardError
       include Error
 
+      # Of every answer (Fetch standard, section "X-Content-Type-Options").
+      NOSNIFF = {"x-content-type-options" => "nosniff"}.freeze
+
       # @return [Integer] the HTTP status
       attr_reader :status
       # @return [String, nil] `invalid_request`, `invalid_token`, `insufficient_scope` (RFC 6750)
@@ -43,7 +46,7 @@ module Hikyaku
           "content-type" => "application/problem+json",
           "content-length" => body.bytesize.to_s,
           "cache-control" => "no-store",
-          "x-content-type-options" => "nosniff"
+          **NOSNIFF
         }
         [@status, headers.merge(@headers, more_headers), [body]]
       end

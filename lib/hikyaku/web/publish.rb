@@ -11,7 +11,7 @@ module Hikyaku
     # Mercure draft-08, sections "Publication" and "Publishers".
     class Publish
       IDEMPOTENCY_KEY_BYTES = 255
-      HEADERS = {"content-type" => "text/plain; charset=utf-8", "cache-control" => "no-store"}.freeze
+      HEADERS = {"content-type" => "text/plain; charset=utf-8", "cache-control" => "no-store", **Problem::NOSNIFF}.freeze
       private_constant :IDEMPOTENCY_KEY_BYTES, :HEADERS
 
       # @param hub [Hub]
@@ -74,16 +74,14 @@ module Hikyaku
       # The whole update or none of it: every topic must be granted.
       def permit(access, update)
         topics = update.topics.map { |topic| @hub.topics[topic] }
-        if (reserved = topics.find(&:reserved?))
-          raise InvalidTopic, "topic #{reserved.value.inspect} lies in the reserved namespace #{@hub.hub_path}"
-        end
+        @hub.refuse_reserved(topics)
         return if access.publish?(topics)
         raise Problem.new(403, "the token does not grant publishing to every topic of the update", code: "insufficient_scope")
       end
 
       def grant_of(access)
         Hub::Grant.new(publishes: access.publish_matchers, expires_at: access.expires_at, subject: access.subject,
-          issuer: access.issuer, issued_at: access.issued_at)
+          issuer: access.issuer, issued_at: access.issued_at, basis: access.basis)
       end
 
       # The keys are remembered in this process. Each answer names its memory; a client that repeats a request in doubt sends the

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "ipaddr"
+require_relative "../hub/client_address"
 require_relative "form"
 require_relative "problem"
 
@@ -16,25 +17,65 @@ module Hikyaku
       FORM = %r{\Aapplication/x-www-form-urlencoded\s*(;|\z)}i
       private_constant :FORM
 
+      # RFC 3986, section 3.2, without user information.
+      HOST = /\A(?:\[[0-9A-Fa-f:.]+\]|[^\s,\/?#@\\\[\]:]*)(?::\d*)?\z/
+      private_constant :HOST
+
+      # Puma lets requests without Host pass, and joins several.
+      #
+      # RFC 9112, section 3.2.
+      #
+      # @param env [Hash] a Rack environment
+      # @return [void]
+      # @raise [Problem] 400 when Puma serves and there is not one field Host
+      def self.check_host(env)
+        return unless env.key?("puma.socket")
+        host = env["HTTP_HOST"]
+        return if host ? HOST.match?(host) : env["SERVER_PROTOCOL"] != "HTTP/1.1"
+        raise Problem.new(400, "the request must have one field Host, of a host and perhaps a port")
+      end
+
+      # @param env [Hash] a Rack environment
+      # @param max_bytes [Integer] of a body that was read at all
+      # @return [void]
+      # @raise [Problem] 413
+      def self.check_length(env, max_bytes)
+        raise Problem.new(413, "the body is larger than the hub takes") if env["CONTENT_LENGTH"].to_i > max_bytes
+      end
+
       # @return [Hash] the Rack environment
       attr_reader :env
 
       # @param env [Hash]
       # @param trusted_proxies [Array<IPAddr>] whose word on the client's address counts
-      def initialize(env, trusted_proxies: [])
+      # @param max_fields [Integer, nil] of a form or a query component, empty ones included; nil: any number
+      def initialize(env, trusted_proxies: [], max_fields: nil)
         @env = env
         @trusted_proxies = trusted_proxies
+        @max_fields = max_fields
+      end
+
+      # Refuses what no endpoint takes, before anything of it is parsed.
+      #
+      # @param max_bytes [Integer] of a body that was read at all
+      # @return [void]
+      # @raise [Problem] 400, 413
+      def check!(max_bytes: Float::INFINITY)
+        Request.check_host(@env)
+        Request.check_length(@env, max_bytes)
+        path
+        too_many_fields!(400, "query component") if too_many_fields?(query_string)
       end
 
       # @return [String]
       def method = @env["REQUEST_METHOD"]
 
       # @return [String] the path as it was sent, percent-encoded; UTF-8
-      # @raise [Problem] 400 when it holds bytes that are no UTF-8
+      # @raise [Problem] 400 when it holds bytes that are no UTF-8, or a percent sign that begins no escape
       def path
         @path ||= begin
           path = "#{@env["SCRIPT_NAME"]}#{@env["PATH_INFO"]}".force_encoding(Encoding::UTF_8)
-          raise Problem.new(400, "the path is not valid UTF-8") unless path.valid_encoding?
+          check_path(path)
           (path.size > 1 && path.end_with?("/") && @env["PATH_INFO"] == "/" && @env["SCRIPT_NAME"] != "") ? path.chop : path
         end
       end
@@ -49,12 +90,14 @@ module Hikyaku
       #
       # @param limit [Integer] bytes
       # @return [Array<Array(String, String)>]
-      # @raise [Problem] 400 when it is not a form, 413 when it is larger than the limit
+      # @raise [Problem] 400 when it is not a form, 413 when it is larger than the limit or has too many fields
       def form(limit:)
         unless FORM.match?(@env["CONTENT_TYPE"].to_s)
           raise Problem.new(400, "the body must be sent as application/x-www-form-urlencoded")
         end
-        Form.parse(body(limit: limit))
+        form = body(limit: limit)
+        too_many_fields!(413, "body") if too_many_fields?(form)
+        Form.parse(form)
       end
 
       # @param limit [Integer] bytes
@@ -99,12 +142,21 @@ module Hikyaku
 
       private
 
+      # RFC 3986, section 2.1.
+      def check_path(path)
+        raise Problem.new(400, "the path is not valid UTF-8") unless path.valid_encoding?
+        raise Problem.new(400, "the path holds a percent sign without two hexadecimal digits") if path.include?("%") && Form.broken?(path)
+      end
+
+      def too_many_fields?(form) = !@max_fields.nil? && form.bytesize >= @max_fields && form.count("&") >= @max_fields
+
+      def too_many_fields!(status, what)
+        raise Problem.new(status, "the #{what} has more than #{@max_fields} fields")
+      end
+
       def trusted?(address)
         return true if address.nil? || address.empty?
-        ip = IPAddr.new(address)
-        @trusted_proxies.any? { |range| range.family == ip.family && range.include?(ip) }
-      rescue IPAddr::Error
-        false
+        Hub::ClientAddress.forms(address).any? { |ip| @trusted_proxies.any? { |range| range.family == ip.family && range.include?(ip) } }
       end
 
       def too_large!(limit)

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../hub/client_address"
 require_relative "problem"
 require_relative "stream"
 require_relative "subscribe/choice"
@@ -14,7 +15,8 @@ module Hikyaku
     class Subscribe
       HEADERS = {
         "cache-control" => "no-store, no-transform",
-        "x-accel-buffering" => "no"
+        "x-accel-buffering" => "no",
+        **Problem::NOSNIFF
       }.freeze
       # The content of an answer to HEAD, of a length that servers do not know: no array, for which they would say 0.
       NOTHING = [].each.freeze
@@ -24,10 +26,9 @@ module Hikyaku
         [[form, coding], Choice.headers(form, coding).merge(HEADERS).freeze]
       end.freeze
       CLOSING_HEADERS = STREAM_HEADERS.transform_values { |headers| headers.merge(CLOSING).freeze }.freeze
-      LOOPBACK = /\A(?:127\.\d{1,3}\.\d{1,3}\.\d{1,3}|::1)\z/
       # The header with which a client asks for a stream that it can change, and gets what that takes: see Change.
       CHANGEABLE = "HTTP_HIKYAKU_STREAM"
-      private_constant :HEADERS, :STREAM_HEADERS, :NOTHING, :CLOSING, :CLOSING_HEADERS, :LOOPBACK, :CHANGEABLE
+      private_constant :HEADERS, :STREAM_HEADERS, :NOTHING, :CLOSING, :CLOSING_HEADERS, :CHANGEABLE
 
       # @param hub [Hub]
       # @param reactor [Reactor]
@@ -49,18 +50,23 @@ module Hikyaku
       # @raise [Problem]
       def call(request)
         raise Problem.new(503, "the hub is stopping", headers: {"retry-after" => "1"}) if @hub.stopped?
-        body = (request.method == "QUERY" && request.body?) ? request.form(limit: @config.max_request_bytes) : []
-        grant, cursor = @wishes.read(request, body)
+        grant, cursor = @wishes.read(request) { form_of(request) }
         choice = @choice.call(request.header("HTTP_ACCEPT"), request.header("HTTP_ACCEPT_ENCODING"))
         return head(grant, cursor, choice) if request.method == "HEAD"
         stream_to(request, grant, cursor, choice)
       rescue TooManyConnections => error
         raise Problem.new(429, error.message, headers: {"retry-after" => (1 + @hub.reconnection_delay / 1000).to_s, **closing(request)})
+      rescue PatternsTooCostly => error
+        raise Problem.new(429, error.message, reason: "patterns_too_costly", headers: {"retry-after" => (1 + @hub.reconnection_delay / 1000).to_s, **closing(request)})
       rescue InvalidToken => error
         @gate.invalid!(:subscriber, error)
       end
 
       private
+
+      def form_of(request)
+        (request.method == "QUERY" && request.body?) ? request.form(limit: @config.max_request_bytes) : []
+      end
 
       # What a stream would begin with; and for whoever asks for the newest event with an empty cursor, where to begin later: there
       # need not be an event for that.
@@ -73,7 +79,13 @@ module Hikyaku
       # Whose connection is not kept: a stream ends with it, and who is one too many is not to hold another's place.
       def closes?(request) = request.env["SERVER_PROTOCOL"].to_s.start_with?("HTTP/1")
 
-      def closing(request) = closes?(request) ? CLOSING : {}
+      def closing(request)
+        return {} unless closes?(request)
+        return CLOSING unless request.env.key?("puma.socket")
+        # Puma goes by what the client says, and then says so itself.
+        request.env["HTTP_CONNECTION"] = "close"
+        {}
+      end
 
       def stream_to(request, grant, cursor, choice)
         form, coding = choice
@@ -91,7 +103,7 @@ module Hikyaku
       end
 
       # The address by which a subscriber is counted, if any.
-      def counted(address) = (@counts_loopback || !LOOPBACK.match?(address.to_s)) ? address : nil
+      def counted(address) = (@counts_loopback || !Hub::ClientAddress.loopback?(address)) ? address : nil
     end
   end
 end

@@ -46,17 +46,12 @@ module Hikyaku
         return unless path == @root || path.start_with?("#{@root}/")
         segments = path.delete_prefix(@root).split("/", -1).drop(1)
         return Selection.new(legacy: access.legacy?) if segments.empty?
-        names = segments.map { |segment| unescape(segment) or return nil }
+        names = segments.map { |segment| Form.text(segment) or return nil }
         if TYPES.include?(names[0]) && names.size.between?(2, 3)
           Selection.new(type: names[0], pattern: names[1], subscriber: names[2])
         elsif @legacy && names.size <= 2 && names.none?(&:empty?)
           Selection.new(type: "uri_template", pattern: names[0], subscriber: names[1], legacy: true)
         end
-      end
-
-      def unescape(segment)
-        text = Form.unescape(segment)
-        text if text.valid_encoding?
       end
 
       def respond(request, selection, documents, last_event_id)

@@ -2,6 +2,7 @@
 
 require_relative "asked"
 require_relative "grants"
+require_relative "patterns"
 require_relative "problem"
 require_relative "../hub/grant"
 
@@ -19,7 +20,9 @@ module Hikyaku
       # Names under which the last event id is sent, and those of 0.x clients.
       CURSORS = %w[last_event_id].freeze
       LEGACY_CURSORS = [*CURSORS, "lastEventID", "Last-Event-ID"].freeze
-      private_constant :TYPES, :RESERVED, :NONE, :CURSORS, :LEGACY_CURSORS
+      # Of a grant's matchers, and of what its token permits, which nothing else may keep any more.
+      BYTES = ->(grant, access) { grant.matchers.sum(&:bytes) + (access ? access.bytes : 0) }
+      private_constant :BYTES, :TYPES, :RESERVED, :NONE, :CURSORS, :LEGACY_CURSORS
 
       # @param hub [Hub]
       # @param gate [Gate]
@@ -29,6 +32,7 @@ module Hikyaku
         @gate = gate
         @config = config
         @grants = Grants.new
+        @patterns = Patterns.new(hub, config)
         @reader = Asked::Reader.new { |parameters| asked_for(parameters) }
         @cursors = config.legacy ? LEGACY_CURSORS : CURSORS
       end
@@ -37,11 +41,13 @@ module Hikyaku
       attr_reader :grants
 
       # @param request [Request]
-      # @param body [Array<Array(String, String)>] names and values of a form; none: empty
+      # @param body [Array<Array(String, String)>, nil] names and values of the body's form; none: empty; nil: the block reads it,
+      #   once the client is known to be authorized
       # @return [Array(Hub::Grant, String)] with the event that the client has, nil when it names none
       # @raise [Problem]
-      def read(request, body)
-        access = @gate.subscriber(request)
+      def read(request, body = nil)
+        access = subscriber(request)
+        body ||= yield
         asked = body.empty? ? @reader.read(request) : asked_for(request.query, body)
         [grant_for(asked.deciding, access), cursor_of(request, asked)]
       rescue InvalidMatcher, InvalidTopic, LimitExceeded => error
@@ -60,6 +66,16 @@ module Hikyaku
 
       private
 
+      # A client of Mercure 0.x has a token of 0.x, too: to be told that it is not valid would not help it.
+      def subscriber(request)
+        @gate.subscriber(request)
+      rescue Problem => problem
+        raise if problem.status != 401 || @config.legacy
+        deciding = @reader.read(request).deciding
+        raise if deciding.empty? || deciding.any? { |name, _| reserved?(name) }
+        raise Problem.new(400, missing_matcher(deciding))
+      end
+
       def asked_for(*sources)
         deciding = sources.flatten(1).select { |name, _| reserved?(name) || name == "topic" }
         cursors = sources.flat_map { |parameters| @cursors.filter_map { |name| parameters.assoc(name)&.last } }
@@ -67,20 +83,20 @@ module Hikyaku
       end
 
       def grant_for(deciding, access)
-        @grants.fetch(access, deciding) { decide(deciding, access) }
+        @grants.fetch(access, deciding, bytes: BYTES) { decide(deciding, access) }
       end
 
       def decide(parameters, access)
-        matchers = matchers_of(parameters)
-        raise Problem.new(400, missing_matcher) if matchers.empty?
+        matchers = matchers_of(parameters, anonymous: access.nil?)
+        raise Problem.new(400, missing_matcher(parameters)) if matchers.empty?
         return Hub::Grant.new(matchers: matchers) unless access
         Hub::Grant.new(
           matchers: matchers, reads: access.subscribe_matchers, expires_at: access.expires_at, subject: access.subject, issuer: access.issuer,
-          issued_at: access.issued_at, payloads: matchers.uniq.map { |matcher| access.payload(@hub.topics[matcher.pattern]) }
+          issued_at: access.issued_at, basis: access.basis, payloads: matchers.uniq.map { |matcher| access.payload(@hub.topics[matcher.pattern]) }
         )
       end
 
-      def matchers_of(parameters)
+      def matchers_of(parameters, anonymous:)
         found = parameters.filter_map do |name, value|
           if reserved?(name)
             type = TYPES[name] or raise InvalidMatcher, "#{printable(name)} is not a matcher this hub knows: use match, match_exact or match_urlpattern"
@@ -92,14 +108,16 @@ module Hikyaku
         if found.size > @config.max_matchers
           raise LimitExceeded, "there are #{found.size} matchers, more than the #{@config.max_matchers} that are allowed"
         end
-        found.uniq.map { |type, pattern| @hub.matcher(type, pattern, max_bytes: @config.max_pattern_bytes) }
+        @patterns.matchers(found.uniq, anonymous: anonymous)
       end
 
       # ASCII letters in any case; the rest of the name may be anything, even what is not UTF-8.
       def reserved?(name) = TYPES.key?(name) || name.byteslice(0, RESERVED.bytesize).casecmp(RESERVED) == 0
 
-      def missing_matcher
-        @config.legacy ? "no topic is asked for: send match, match_urlpattern or topic" : "no topic is asked for: send match or match_urlpattern"
+      def missing_matcher(parameters)
+        return "no topic is asked for: send match, match_urlpattern or topic" if @config.legacy
+        return "no topic is asked for: send match or match_urlpattern" if parameters.empty?
+        "the parameter topic is of Mercure 0.x: send match or match_urlpattern, or let the hub be started with --legacy"
       end
 
       # The header beats the query component, which beats the body. Nil when no cursor was sent at all; a client that sent

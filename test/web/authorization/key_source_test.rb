@@ -91,38 +91,64 @@ class KeySourceTest < Minitest::Test
   end
 
   test "the algorithm of a role goes before the common one" do
-    by = issuer(publisher_key: PUBLISHER_SECRET, alg: "RS256", publisher_alg: "HS512")
-    assert accepts?(nil, PUBLISHER_SECRET, "HS512", by: by)
-    refute accepts?(nil, PUBLISHER_SECRET, "HS256", by: by)
-    assert accepts?(nil, PUBLISHER_SECRET, "HS384", by: issuer(publisher_key: PUBLISHER_SECRET, alg: "hs256, HS384"))
+    secret = PUBLISHER_SECRET * 2
+    by = issuer(publisher_key: secret, alg: "RS256", publisher_alg: "HS512")
+    assert accepts?(nil, secret, "HS512", by: by)
+    refute accepts?(nil, secret, "HS256", by: by)
+    assert accepts?(nil, secret, "HS384", by: issuer(publisher_key: secret, alg: "hs256, HS384"))
   end
 
-  test "any text is a secret, of any length, but an empty one" do
+  test "any text is a secret, but an empty one" do
     ["!ChangeMe!", "x", " padded ", "é", "\xFF\xFE", "a.b.c", "key=@file", "[1]", "none"].each do |secret|
-      assert accepts?(secret, secret.b, "HS256"), secret.inspect
+      assert accepts?(secret, secret.b, "HS256", weak_secrets: true), secret.inspect
+      assert accepts?(secret * 32, secret.b * 32, "HS256"), secret.inspect
     end
     assert_match(/empty/, refused(publisher_key: ""))
     assert_match(/must be text, not Integer/, refused(publisher_key: 5))
   end
 
   # RFC 7518 section 3.2.
-  test "a short secret works and is warned about, without showing it" do
+  test "a secret that is shorter than its algorithm's hash is refused, without showing it" do
+    {nil => 32, "HS256" => 32, "HS384" => 48, "HS512" => 64}.each do |alg, least|
+      [1, least - 1].each do |size|
+        message = refused(publisher_key: "x" * size, alg: alg)
+        assert_match(/\Apublisher_key of issuer .*: the secret has #{size} bytes, and #{alg || "HS256"} needs at least #{least}/, message)
+        assert_includes message, "openssl rand -hex 32"
+        refute_includes message, "xx"
+        file("#{"x" * size}\n") { |path| assert_match(/has #{size} bytes/, refused(publisher_key: "file:#{path}", alg: alg)) }
+        assert_match(/\Ajwks of issuer .*has #{size} bytes/, file(jwks("kty" => "oct", "k" => encode("x" * size))) { |path| refused(jwks: "file:#{path}", alg: alg) })
+      end
+      assert authorization(issuer(publisher_key: "x" * least, alg: alg))
+    end
+    assert_match(/needs at least 64/, refused(publisher_key: jwks("kty" => "oct", "k" => encode("x" * 63), "alg" => "HS512")))
+    assert_match(/needs at least 64/, refused(publisher_key: "x" * 63, alg: "HS256 HS512"))
+  end
+
+  test "in developer mode a short secret works and is warned about, without showing it" do
     logger = Tokens::Logger.new
-    assert accepts?("!ChangeMe!", "!ChangeMe!", "HS256", logger: logger)
+    assert accepts?("!ChangeMe!", "!ChangeMe!", "HS256", logger: logger, weak_secrets: true)
     assert_equal 1, logger.lines.size
-    assert_match(/publisher_key of issuer .* 10 bytes; HS256 asks for 32/, logger.lines[0])
+    assert_match(/publisher_key of issuer .* 10 bytes, and HS256 needs at least 32/, logger.lines[0])
     refute_includes logger.lines[0], "ChangeMe"
-    authorization(issuer(publisher_key: "x" * 32), logger: logger)
+    authorization(issuer(publisher_key: "x" * 32), logger: logger, weak_secrets: true)
     assert_equal 1, logger.lines.size
-    authorization(issuer(publisher_key: "x" * 32, alg: "HS512"), logger: logger)
+    authorization(issuer(publisher_key: "x" * 32, alg: "HS512"), logger: logger, weak_secrets: true)
     assert_equal 2, logger.lines.size
+  end
+
+  test "a key of a set that is too short is not used, and named in the log" do
+    logger = Tokens::Logger.new
+    set = jwks(jwk(P256), {"kty" => "oct", "k" => encode("x" * 31)})
+    assert accepts?(set, P256, "ES256", logger: logger)
+    refute accepts?(set, "x" * 31, "HS256")
+    assert_match(/key 1: the secret has 31 bytes/, logger.lines.join)
   end
 
   test "a file holds PEM text, a JWK Set or a secret" do
     file(public_pem("ES256")) { |path| ["file:#{path}", "@#{path}", "file://#{path}", "FILE:#{path}"].each { |value| assert accepts?(value, P256, "ES256"), value } }
     file(jwks(jwk(P256))) { |path| assert accepts?("file:#{path}", P256, "ES256") }
     file("#{PUBLISHER_SECRET}\n") { |path| assert accepts?("@#{path}", PUBLISHER_SECRET, "HS256") }
-    file("https://issuer.example/jwks") { |path| assert accepts?("@#{path}", "https://issuer.example/jwks", "HS256") }
+    file("https://issuer.example.com/jwks") { |path| assert accepts?("@#{path}", "https://issuer.example.com/jwks", "HS256", weak_secrets: true) }
   end
 
   test "a file that cannot be read is refused, and what may be a secret is not shown" do
@@ -140,7 +166,7 @@ class KeySourceTest < Minitest::Test
     [set, "  #{set}", JSON.generate(jwk(P256)), JSON.parse(set), {keys: [jwk(P256).transform_keys(&:to_sym)]}].each do |value|
       assert accepts?(value, P256, "ES256"), value.inspect
     end
-    assert accepts?(jwks("kty" => "oct", "k" => encode("@secret that looks like a file")), "@secret that looks like a file", "HS256")
+    assert accepts?(jwks("kty" => "oct", "k" => encode("@a secret that looks like a file")), "@a secret that looks like a file", "HS256")
     assert accepts?(jwks("kty" => "oct", "k" => encode("s" * 64), "alg" => "HS512"), "s" * 64, "HS512")
     refute accepts?(jwks("kty" => "oct", "k" => encode("s" * 64), "alg" => "HS512"), "s" * 64, "HS256")
   end

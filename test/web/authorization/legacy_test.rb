@@ -76,12 +76,30 @@ class LegacyAuthorizationTest < Minitest::Test
     assert_nil hub.access(legacy(PUBLISHER_SECRET, claim(subscribe: ["*"])), :publisher).payload(topic("a"))
   end
 
+  # As the hub in Go takes them.
+  test "a selector may be a matcher of today, with a payload of its own" do
+    entries = ["a{b}", {"match" => "c"}, {"match" => "/d/:e", "match_type" => "urlpattern"}, {"match" => "{f}", "match_type" => "exact", "payload" => {"g" => 1}}, {"match" => "*", "payload" => [2]}]
+    access = hub.access(legacy(PUBLISHER_SECRET, claim(subscribe: entries, publish: entries.first(4), payload: "of all")), :publisher)
+    types = %w[uri_template exact urlpattern exact exact]
+    assert_equal [types, types.first(4)], [access.subscribe_matchers, access.publish_matchers].map { |matchers| matchers.map(&:type) }
+    assert_equal ["of all", {"g" => 1}, [2]], ["c", "{f}", "else"].map { |name| access.payload(topic(name)) }
+    assert_equal [true, true, true, false, false], ["ax", "c", "/d/1", "fx", "/d/1/2"].map { |name| access.publish?([topic(name)]) }
+    assert hub.access(legacy(PUBLISHER_SECRET, JSON.parse(JSON.generate("mercure" => {"publish" => [{"match" => "*"}]}))), :publisher).publish?([topic("any")])
+    [nil, ""].each { |type| assert_equal "exact", hub.access(legacy(PUBLISHER_SECRET, claim(publish: [{"match" => "c", "match_type" => type}])), :publisher).publish_matchers[0].type }
+    [{}, {"match" => 1}, {"match" => nil}, {"match_type" => "exact"}, {"match" => "a", "match_type" => "regexp"}, {"match" => "a", "match_type" => 1}, {"match" => "a", "match_type" => "uri_template"},
+      {"match" => "a", "match_type" => "URLPattern"}, {"match" => "a\u0000"}, {"match" => "https://[/", "match_type" => "urlpattern"}, [], ["a"], 1, nil, true].each do |entry|
+      void(claim(publish: ["a", entry]))
+      void(claim(subscribe: [entry]))
+    end
+  end
+
   # Section "Subscribers": exp, if there is one.
   test "exp and nbf are enforced when they are there" do
     access = hub.access(legacy(PUBLISHER_SECRET, {"exp" => NOW + 1, "nbf" => NOW - 1, "sub" => 42, "iat" => NOW - 9}), :publisher)
     assert_equal [NOW + 1, "42", NOW - 9], [access.expires_at, access.subject, access.issued_at]
     assert_match(/expired/, void({"exp" => NOW}))
-    assert_match(/not valid yet/, void({"nbf" => NOW + 1}))
+    assert_match(/not valid yet/, void({"nbf" => NOW + 6}))
+    assert_match(/iat lies 6 seconds in the future/, void({"iat" => NOW + 6}))
     void({"exp" => "soon"})
     void({"nbf" => "soon"})
     assert hub.access(legacy(PUBLISHER_SECRET, {"exp" => nil, "sub" => {}, "iat" => "x", "jti" => 1}), :publisher)
@@ -141,7 +159,7 @@ class LegacyAuthorizationTest < Minitest::Test
 
   # What deployed 0.x hubs and their clients share: a short secret and hand-made tokens.
   test "a token of a deployed 0.x hub is accepted" do
-    by = hub(issuer(publisher_key: "!ChangeMe!", subscriber_key: "!ChangeMe!"))
+    by = hub(issuer(publisher_key: "!ChangeMe!", subscriber_key: "!ChangeMe!"), weak_secrets: true)
     made = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJtZXJjdXJlIjp7InB1Ymxpc2giOlsiKiJdfX0"
     signature = Base64.urlsafe_encode64(OpenSSL::HMAC.digest("SHA256", "!ChangeMe!", made), padding: false)
     assert by.access("#{made}.#{signature}", :publisher).publish?([topic("https://example.com/1")])

@@ -37,7 +37,7 @@ class VerdictsTest < Minitest::Test
   test "the clock is looked at every time" do
     one = token(exp: NOW + 10, nbf: NOW - 10)
     assert valid?(one)
-    {9.9 => true, -10.1 => false, -10 => true, 10 => false, 9 => true}.each do |seconds, valid|
+    {9.9 => true, -15.1 => false, -15 => true, 10 => false, 9 => true}.each do |seconds, valid|
       @now = NOW + seconds
       assert_equal valid, valid?(one), seconds
     end
@@ -57,7 +57,7 @@ class VerdictsTest < Minitest::Test
   end
 
   test "refusals are not kept" do
-    early = token(nbf: NOW + 1, exp: NOW + 100)
+    early = token(nbf: NOW + 6, exp: NOW + 100)
     refute valid?(early)
     @now += 1
     assert valid?(early)

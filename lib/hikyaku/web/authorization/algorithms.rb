@@ -55,6 +55,19 @@ module Hikyaku
             (kind == :ed25519 && names.any?) ? DEFAULT.fetch(kind) : names.freeze
           end
 
+          # What is wrong with the length of a secret (RFC 7518 section 3.2).
+          #
+          # @param secret [String]
+          # @param algorithms [Array<String>] that it is to be used with
+          # @return [String, nil] one sentence without the secret; nil when it is long enough
+          def lack(secret, algorithms)
+            name = algorithms.max_by { |one| SECRET_BYTES.fetch(one, 0) }
+            least = SECRET_BYTES.fetch(name)
+            return if secret.bytesize >= least
+            "the secret has #{secret.bytesize} bytes, and #{name} needs at least #{least} (RFC 7518, section 3.2): " \
+              "make one with `openssl rand -hex 32`"
+          end
+
           private
 
           def canonical(name) = KIND.keys.find { |known| known.casecmp?(name) }

@@ -72,6 +72,21 @@ module Hikyaku
           value
         end
 
+        # A match_type that the hub does not know voids the token even beside the wildcard: it must fail loudly.
+        #
+        # @param topic [Object] an entry of an array of topics
+        # @param where [String] names the entry in errors
+        # @return [Hub::Matcher]
+        # @raise [InvalidToken]
+        def topic_matcher(topic, where)
+          raise InvalidToken, "#{where} is not an object" unless topic.is_a?(Hash)
+          type = topic.fetch("match_type", "exact")
+          raise InvalidToken, "#{where}.match_type is none of #{MATCHER_TYPES.join(", ")}" unless MATCHER_TYPES.include?(type)
+          pattern = topic["match"]
+          raise InvalidToken, "#{where}.match is not a string with at least one character" unless pattern.is_a?(String) && !pattern.empty?
+          matcher(pattern, type, "#{where}.match")
+        end
+
         # @return [Integer] entries of one array of topics
         attr_reader :max_topics
 
@@ -91,16 +106,6 @@ module Hikyaku
           matchers = topics.each_with_index.map { |topic, index| topic_matcher(topic, "#{where}.topics[#{index}]") }
           Detail.new(publish: actions.include?("publish"), subscribe: actions.include?("subscribe"),
             matchers: matchers.freeze, payload: payload(entry, where)).freeze
-        end
-
-        # A match_type that the hub does not know voids the token even beside the wildcard: it must fail loudly.
-        def topic_matcher(topic, where)
-          raise InvalidToken, "#{where} is not an object" unless topic.is_a?(Hash)
-          type = topic.fetch("match_type", "exact")
-          raise InvalidToken, "#{where}.match_type is none of #{MATCHER_TYPES.join(", ")}" unless MATCHER_TYPES.include?(type)
-          pattern = topic["match"]
-          raise InvalidToken, "#{where}.match is not a string with at least one character" unless pattern.is_a?(String) && !pattern.empty?
-          matcher(pattern, type, "#{where}.match")
         end
 
         def payload(entry, where)

@@ -28,14 +28,16 @@ module Hikyaku
         # @param json [String] a set, or a single key
         # @param configured [Array<String>, nil] the allowlist of algorithms
         # @param secrets [Boolean] whether symmetric keys are believed: never in a set that was published by URL
+        # @param weak [Boolean] whether they may be shorter than RFC 7518 allows
         # @raise [Malformed]
-        def initialize(json, configured:, secrets:)
+        def initialize(json, configured:, secrets:, weak: false)
           document = StrictJson.object(json) or raise Malformed, "it is not a JSON object"
           entries = document.key?("kty") ? [document] : document["keys"]
           raise Malformed, "it has no array \"keys\"" unless entries.is_a?(Array)
           raise Malformed, "it has more than #{MAX_KEYS} keys" if entries.size > MAX_KEYS
           @configured = configured
           @secrets = secrets
+          @weak = weak
           @skipped = []
           @keys = entries.each_with_index.filter_map { |entry, index| usable(entry, index) }.freeze
         end
@@ -72,7 +74,7 @@ module Hikyaku
         def import(jwk, configured, kid)
           if jwk["kty"] == "oct"
             raise Key::Unusable, "it is a secret in a published set" unless @secrets
-            return Key.of_secret(secret(jwk["k"]), configured: configured, kid: kid)
+            return Key.of_secret(secret(jwk["k"]), configured: configured, kid: kid, weak: @weak)
           end
           members = PUBLIC_MEMBERS[jwk["kty"]] or raise Key::Unusable, "its kty is unknown"
           raise Key::Unusable, "a member is not a string" unless members.all? { |name| jwk[name].is_a?(String) }

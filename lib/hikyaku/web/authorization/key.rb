@@ -31,11 +31,15 @@ module Hikyaku
 
           # @param secret [String] bytes shared with the issuer
           # @param configured [Array<String>, nil] the allowlist
+          # @param weak [Boolean] whether it may be shorter than RFC 7518 section 3.2 allows
           # @return [Key]
           # @raise [Unusable]
-          def of_secret(secret, configured:, kid: nil)
+          def of_secret(secret, configured:, kid: nil, weak: false)
             raise Unusable, "the secret is empty" if secret.empty?
-            new(kind: :secret, material: secret.b.freeze, algorithms: allowed(:secret, configured), kid: kid)
+            algorithms = allowed(:secret, configured)
+            lack = Algorithms.lack(secret, algorithms)
+            raise Unusable, lack if lack && !weak
+            new(kind: :secret, material: secret.b.freeze, algorithms: algorithms, kid: kid)
           end
 
           # @param kind [Symbol]
@@ -92,6 +96,7 @@ module Hikyaku
           @material = material
           @algorithms = algorithms
           @kid = kid
+          @identity = [kid, kind, algorithms, OpenSSL::Digest::SHA256.digest(bytes)].freeze
           freeze
         end
 
@@ -121,14 +126,16 @@ module Hikyaku
 
         protected
 
-        def identity
-          bytes =
-            case @material
-            when String then @material
-            when Ed25519::VerifyKey then @material.to_bytes
-            else @material.public_to_der
-            end
-          [@kid, @kind, @algorithms, OpenSSL::Digest::SHA256.digest(bytes)]
+        attr_reader :identity
+
+        private
+
+        def bytes
+          case @material
+          when String then @material
+          when Ed25519::VerifyKey then @material.to_bytes
+          else @material.public_to_der
+          end
         end
 
         private_constant :CURVES, :SIGNATURE_BYTES, :MIN_RSA_BITS, :ED25519_PREFIX

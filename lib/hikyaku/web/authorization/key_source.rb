@@ -3,6 +3,7 @@
 require "json"
 require_relative "../../error"
 require_relative "algorithms"
+require_relative "file_keys"
 require_relative "jwk_set"
 require_relative "key"
 require_relative "key_fetch"
@@ -16,19 +17,22 @@ module Hikyaku
       # Turns the value of a key setting into trusted keys. The value is one of
       #
       # - `https://…`: the URL of a JWK Set ({RemoteKeys});
-      # - `file:PATH` or `@PATH`: a file that holds one of the following;
+      # - `file:PATH` or `@PATH`: a file that holds one of the following ({FileKeys});
       # - PEM text: public keys, private keys, certificates;
       # - a JWK Set as JSON (or, from YAML, as a mapping);
       # - anything else: a secret, for HMAC.
       #
       # What looks like one of the first four is never taken for a secret: a public key must not become one. (A secret
-      # that does look so can be given as a JWK Set with a key of type oct.) Errors name the setting, never the value.
+      # that does look so can be given as a JWK Set with a key of type oct.) Nor is what stands in a file that is to hold a
+      # JWK Set: an error page in its place would be a secret that everybody knows. Errors name the setting, never the value.
       class KeySource
         # @param fetch [#call] see {KeyFetch}
         # @param logger [Logger, nil]
-        # @param on_change [#call] called when a remote set has changed
-        def initialize(fetch:, logger: nil, on_change: -> {})
+        # @param on_change [#call] called when the keys of a file or a URL have changed
+        # @param weak [Boolean] whether secrets may be shorter than RFC 7518 allows, as in developer mode
+        def initialize(fetch:, logger: nil, on_change: -> {}, weak: false)
           @fetch = fetch
+          @weak = weak
           @logger = logger
           @on_change = on_change
         end
@@ -36,42 +40,44 @@ module Hikyaku
         # @param setting [String] names the setting in errors
         # @param value [String, Hash, nil]
         # @param algorithms [Array<String>, nil] the allowlist; nil: what the kind of key says
-        # @return [StaticKeys, RemoteKeys, nil] nil when there is no value
+        # @param secrets [Boolean] whether text of no other form is a secret
+        # @return [StaticKeys, FileKeys, RemoteKeys, nil] nil when there is no value
         # @raise [ConfigError]
-        def load(setting, value, algorithms)
+        def load(setting, value, algorithms, secrets: true)
           case value
           when nil then nil
-          when Hash then jwk_set(setting, JSON.generate(value), algorithms)
-          when String then value.empty? ? refuse(setting, "it is empty") : text(setting, value.b, algorithms)
+          when Hash then StaticKeys.new(jwk_set(setting, JSON.generate(value), algorithms))
+          when String then value.empty? ? refuse(setting, "it is empty") : text(setting, value.b, algorithms, secrets)
           else refuse(setting, "it must be text, not #{value.class}")
           end
         end
 
         private
 
-        def text(setting, value, algorithms)
+        def text(setting, value, algorithms, secrets)
           case value
           when %r{\Ahttps?://}i then remote(setting, value, algorithms)
-          when /\Afile:/i then content(setting, file(setting, value.sub(%r{\Afile:(?://(?=/))?}i, "")), algorithms)
-          when /\A@/ then content(setting, file(setting, value.delete_prefix("@"), secret: true), algorithms)
-          else content(setting, value, algorithms)
+          when /\Afile:/i then file(setting, value.sub(%r{\Afile:(?://(?=/))?}i, ""), algorithms, secrets)
+          when /\A@/ then file(setting, value.delete_prefix("@"), algorithms, secrets, secret: true)
+          else StaticKeys.new(content(setting, value, algorithms, secrets))
           end
         end
 
-        def content(setting, value, algorithms)
-          return static { Pem.keys(value, configured: algorithms) } if Pem.like?(value)
+        # @return [Array<Key>]
+        def content(setting, value, algorithms, secrets)
+          return Pem.keys(value, configured: algorithms) if Pem.like?(value)
           return jwk_set(setting, value, algorithms) if value.lstrip.start_with?("{")
-          static { [Key.of_secret(value, configured: algorithms)] }.tap { warn_if_short(setting, value, algorithms) }
+          refuse(setting, "it is neither a JWK Set nor PEM text") unless secrets
+          [Key.of_secret(value, configured: algorithms, weak: @weak)].tap { warn_if_short(setting, value, algorithms) }
         rescue Key::Unusable => error
           refuse(setting, error.message)
         end
 
-        def static = StaticKeys.new(yield)
-
         def jwk_set(setting, json, algorithms)
-          set = JwkSet.new(json, configured: algorithms, secrets: true)
-          return StaticKeys.new(set.keys) unless set.keys.empty?
-          refuse(setting, "the JWK Set has no usable key (#{set.skipped.first(3).join("; ")})")
+          set = JwkSet.new(json, configured: algorithms, secrets: true, weak: @weak)
+          refuse(setting, "the JWK Set has no usable key (#{set.skipped.first(3).join("; ")})") if set.keys.empty?
+          @logger&.warn("#{setting}: the JWK Set has keys that are not used (#{set.skipped.first(3).join("; ")})") if set.skipped.any?
+          set.keys
         rescue JwkSet::Malformed => error
           refuse(setting, "it looks like a JWK Set, but #{error.message}")
         end
@@ -86,8 +92,14 @@ module Hikyaku
           refuse(setting, "the URL cannot be used: #{error.message}")
         end
 
+        def file(setting, path, algorithms, secrets, secret: false)
+          FileKeys.new(setting: setting, path: path, logger: @logger, on_change: @on_change) do
+            content(setting, file_content(setting, path, secret), algorithms, secrets)
+          end
+        end
+
         # Editors and `echo` end a file with a line break that is not part of a secret.
-        def file(setting, path, secret: false)
+        def file_content(setting, path, secret)
           content = read(path).chomp
           content.empty? ? refuse(setting, "the file is empty") : content
         rescue SystemCallError => error
@@ -101,11 +113,8 @@ module Hikyaku
         end
 
         def warn_if_short(setting, secret, algorithms)
-          name = (algorithms || Algorithms::DEFAULT.fetch(:secret)).max_by { |one| Algorithms::SECRET_BYTES.fetch(one, 0) }
-          least = Algorithms::SECRET_BYTES.fetch(name)
-          return if secret.bytesize >= least
-          @logger&.warn("#{setting}: the secret has #{secret.bytesize} bytes; #{name} asks for #{least} (RFC 7518, " \
-            "section 3.2), shorter ones can be guessed")
+          lack = Algorithms.lack(secret, Algorithms.for_kind(:secret, algorithms))
+          @logger&.warn("#{setting}: #{lack}; developer mode takes it all the same") if lack
         end
 
         def refuse(setting, reason) = raise(ConfigError, "#{setting}: #{reason}")

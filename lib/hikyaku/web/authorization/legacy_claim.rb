@@ -9,10 +9,13 @@ module Hikyaku
     class Authorization
       # Reads the claim "mercure" of tokens from before the standard (Mercure 0.x, sections "Publishers", "Subscribers"
       # and "Payload"): arrays of topic selectors, and one payload for every subscription. A token without the claim is
-      # valid and grants nothing.
+      # valid and grants nothing. In place of a selector there may be a matcher, as in authorization details, with a payload of
+      # its own, as the hub in Go takes it.
       class LegacyClaim
         # Some authorization servers only issue claims whose names are URLs; they go first.
         NAMES = ["https://mercure.rocks/", "mercure"].freeze
+        # A match_type that the hub in Go takes for none.
+        UNSAID = [nil, ""].freeze
 
         # What the claim says.
         #
@@ -34,10 +37,8 @@ module Hikyaku
           name = NAMES.find { |one| !claims[one].nil? } or return Reading.new([].freeze, nil)
           claim = object(claims[name], name)
           name = "the token's #{name}"
-          publish = matchers(claim, "publish", name)
-          subscribe = matchers(claim, "subscribe", name)
-          details = [detail(publish: publish), detail(subscribe: subscribe)].compact.freeze
-          Reading.new(details, claim["payload"])
+          details = details_of(claim, "publish", name) + details_of(claim, "subscribe", name)
+          Reading.new(details.freeze, claim["payload"])
         end
 
         private
@@ -49,22 +50,25 @@ module Hikyaku
           raise InvalidToken, "the token's #{name} is neither an object nor the JSON text of one"
         end
 
-        def matchers(claim, key, name)
-          return [] if claim[key].nil?
-          patterns = @details.array(claim[key], "#{name}.#{key}", empty: true, max: @details.max_topics)
-          patterns.each_with_index.map do |pattern, index|
-            raise InvalidToken, "#{name}.#{key}[#{index}] is not a string" unless pattern.is_a?(String)
-            @details.matcher(pattern, "uri_template", "#{name}.#{key}[#{index}]")
-          end.freeze
+        def details_of(claim, action, name)
+          return [] if claim[action].nil?
+          entries = @details.array(claim[action], "#{name}.#{action}", empty: true, max: @details.max_topics)
+          entries.each_with_index.map do |entry, index|
+            where = "#{name}.#{action}[#{index}]"
+            Detail.new(publish: action == "publish", subscribe: action == "subscribe", matchers: [matcher(entry, where)].freeze,
+              payload: (entry["payload"] if entry.is_a?(Hash))).freeze
+          end
         end
 
-        def detail(publish: nil, subscribe: nil)
-          matchers = publish || subscribe
-          return if matchers.empty?
-          Detail.new(publish: !publish.nil?, subscribe: !subscribe.nil?, matchers: matchers).freeze
+        def matcher(entry, where)
+          case entry
+          when String then @details.matcher(entry, "uri_template", where)
+          when Hash then @details.topic_matcher(UNSAID.include?(entry["match_type"]) ? entry.except("match_type") : entry, where)
+          else raise InvalidToken, "#{where} is neither a string nor an object"
+          end
         end
 
-        private_constant :NAMES
+        private_constant :NAMES, :UNSAID
       end
     end
   end

@@ -80,8 +80,18 @@ module Hikyaku
           @mutex.synchronize { start(now) if !fresh?(now) && due?(now, REFRESH_SECONDS) }
         end
 
+        # Starts a fetch in the background, whatever was fetched lately.
+        #
+        # @param now [Float]
+        def reload(now)
+          @mutex.synchronize { start(now) unless @thread&.alive? }
+        end
+
+        # @return [Array<Key>, nil] those that are in force; nil when the set has never been fetched successfully
+        def held = @keys
+
         # @return [Boolean]
-        def remote? = true
+        def refreshable? = true
 
         # @return [String]
         def inspect = "#<#{self.class} #{@uri.hostname}, #{@keys ? "#{@keys.size} keys" : "not fetched"}>"

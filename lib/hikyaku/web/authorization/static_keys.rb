@@ -17,8 +17,11 @@ module Hikyaku
         # @return [Array<Key>]
         def keys_after_refresh(_now) = @keys
 
-        # @return [Boolean]
-        def remote? = false
+        # @return [Array<Key>]
+        def held = @keys
+
+        # @return [Boolean] whether they may change
+        def refreshable? = false
 
         # @return [String]
         def inspect = "#<#{self.class} #{@keys.size}>"

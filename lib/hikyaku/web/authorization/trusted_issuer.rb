@@ -8,6 +8,22 @@ module Hikyaku
       # One issuer that the hub trusts, with its keys for each role. Keys of different issuers are never looked at
       # together (Mercure draft-08, section "Token Validation").
       class TrustedIssuer
+        # What a decision rests on: that this issuer's key signed a token.
+        #
+        # @!attribute [r] issuer
+        #   @return [TrustedIssuer]
+        # @!attribute [r] role
+        #   @return [Symbol] :publisher or :subscriber
+        # @!attribute [r] key
+        #   @return [Key]
+        Basis = Struct.new(:issuer, :role, :key) do
+          # @return [Boolean] whether the key is still trusted
+          def good? = issuer.holds?(role, key)
+
+          # @return [String] without the key
+          def inspect = "#<#{self.class} #{role} #{issuer.inspect}>"
+        end
+
         # No key could be had yet: the issuer's key set was never reached.
         class KeysUnreachable < StandardError
         end
@@ -31,7 +47,7 @@ module Hikyaku
               algorithms = own ? Algorithms.parse("#{name}#{where}", own) : Algorithms.parse("alg#{where}", setting.alg)
               key = setting.public_send("#{role}_key")
               next [role, source.load("#{role}_key#{where}", key, algorithms)] if key
-              [role, shared[algorithms] ||= source.load("jwks#{where}", setting.jwks, algorithms)]
+              [role, shared[algorithms] ||= source.load("jwks#{where}", setting.jwks, algorithms, secrets: false)]
             end
             new(setting.issuer, keys)
           end
@@ -41,7 +57,7 @@ module Hikyaku
         attr_reader :id
 
         # @param id [String, nil]
-        # @param keys [Hash{Symbol => StaticKeys, RemoteKeys, nil}] by role
+        # @param keys [Hash{Symbol => StaticKeys, FileKeys, RemoteKeys, nil}] by role
         def initialize(id, keys)
           @id = id&.dup&.freeze
           @keys = keys.freeze
@@ -52,8 +68,13 @@ module Hikyaku
         # @return [Boolean]
         def role?(role) = !@keys[role].nil?
 
-        # @return [Array<RemoteKeys>]
-        def remote = @keys.values.compact.select(&:remote?).uniq
+        # @return [Array<RemoteKeys, FileKeys>] keys that may change
+        def refreshable = @keys.values.compact.select(&:refreshable?).uniq
+
+        # @param role [Symbol]
+        # @param key [Key]
+        # @return [Boolean] whether it is still one of this issuer's keys for the role
+        def holds?(role, key) = @keys[role]&.held&.include?(key) || false
 
         # The keys that a token may have been signed with, the best guess first. The kid is a hint: it chooses among
         # the keys that have one, and makes the hub look for a key that it does not know yet. Keys without a kid may

@@ -29,6 +29,8 @@ module Hikyaku
           check_audience: %i[@claims], check_identity: %i[@claims], check_grants: %i[@claims]
         }.freeze
 
+        # Seconds by which an issuer's clock may be ahead of the hub's.
+        LEEWAY = 5
         SEGMENTS = /\A([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\z/
         TYPE = %r{\A(?:application/)?at\+jwt\z}i
 
@@ -61,8 +63,9 @@ module Hikyaku
 
         # @return [Access] to be asked for after all checks have passed
         def to_access
-          Access.new(issuer: @trusted.id, subject: @subject, token_id: @token_id, issued_at: @issued_at,
-            expires_at: @expires_at, not_before: @not_before, legacy: @legacy, details: @details, payload: @payload)
+          Access.new(issuer: @trusted.id, basis: TrustedIssuer::Basis.new(@trusted, @role, @key).freeze, subject: @subject, token_id: @token_id, issued_at: @issued_at,
+            expires_at: @expires_at, not_before: @not_before && @not_before - LEEWAY, legacy: @legacy, details: @details, payload: @payload,
+            token_bytes: @token.bytesize)
         end
 
         # @param check [Symbol] a key of {CHECKS}
@@ -150,7 +153,8 @@ module Hikyaku
           keys = keys.select { |key| key.algorithms.include?(alg) }
           refuse "the header's alg is not on the allowlist of the issuer's #{@role} keys" if keys.empty?
           encoded = JWT::EncodedToken.new(@token)
-          return "Its signature is the issuer's." if keys.first(TrustedIssuer::MAX_TRIED).any? { |key| key.signed?(encoded, alg) }
+          @key = keys.first(TrustedIssuer::MAX_TRIED).find { |key| key.signed?(encoded, alg) }
+          return "Its signature is the issuer's." if @key
           refuse "the signature is not by one of the issuer's #{@role} keys"
         rescue TrustedIssuer::KeysUnreachable
           raise KeysUnavailable, "the issuer's key set has not been reached yet"
@@ -161,7 +165,11 @@ module Hikyaku
           @expires_at = time("exp", required: !@legacy)
           @not_before = time("nbf")
           refuse "the token has expired" if @expires_at && @now >= @expires_at
-          refuse "the token is not valid yet" if @not_before && @now < @not_before
+          refuse "the token is not valid yet (nbf)" if @not_before && @now < @not_before - LEEWAY
+          @issued_at = issued_at
+          if @issued_at && @now < @issued_at - LEEWAY
+            refuse "the token's iat lies #{(@issued_at - @now).ceil} seconds in the future: the issuer's clock is ahead, or the hub's behind"
+          end
           @expires_at ? "It is within its lifetime." : "It has no expiry, as 0.x allows."
         end
 
@@ -181,7 +189,6 @@ module Hikyaku
           @subject = text("sub")
           @token_id = text("jti")
           text("client_id")
-          @issued_at = @legacy ? @claims["iat"].then { |iat| iat.to_f if iat.is_a?(Numeric) } : time("iat")
           "Its other claims are well-formed."
         end
 
@@ -214,6 +221,9 @@ module Hikyaku
           refuse "the claim #{name} is not a string"
         end
 
+        # 0.x tokens may say anything there.
+        def issued_at = @legacy ? @claims["iat"].then { |iat| iat.to_f if iat.is_a?(Numeric) } : time("iat")
+
         def time(name, required: false)
           value = @claims[name]
           refuse "the token has no #{name}" if required && value.nil?
@@ -222,7 +232,7 @@ module Hikyaku
           seconds&.finite? ? seconds : refuse("the claim #{name} is not a number of seconds")
         end
 
-        private_constant :SEGMENTS, :TYPE
+        private_constant :LEEWAY, :SEGMENTS, :TYPE
       end
     end
   end

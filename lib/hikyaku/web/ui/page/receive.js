@@ -114,6 +114,9 @@ export class Receive {
     if (reason === "overrun") {
       return this.events.gap("Events were lost.", `This reader was slower than the hub's history is long: what came after ${last} is gone.${where}`);
     }
+    if (reason === "lost") {
+      return this.events.gap("Events may be lost.", `After ${last} the hub has lost events: its machine lost power, or its storage was damaged.${where}`);
+    }
     this.events.gap("Events may be lost.", `The hub does not know the event ${last}: it was restarted, or the event is older than its history. What it still has follows.${where}`);
   }
 

@@ -1,0 +1,81 @@
+# frozen_string_literal: true
+
+require_relative "../error"
+require_relative "lately"
+require_relative "../hub/matcher"
+
+module Hikyaku
+  class Web
+    # Makes the matchers that a request asks for. Compiling one takes time in proportion to its bytes and its instructions, so a
+    # request may only have so much compiled; those that somebody uses, or that were compiled lately, are not compiled again.
+    # What matching them costs afterwards is limited, too: docs/topic-program.md, section "Cost".
+    class Patterns
+      # What an entry takes beside its matcher.
+      OVERHEAD = 300
+      # Readers without a token may have the limits divided by this.
+      ANONYMOUS = 4
+      private_constant :OVERHEAD, :ANONYMOUS
+
+      # @param hub [Hub]
+      # @param config [Config] for the limits
+      # @param max_bytes [Integer] what the remembered matchers may take, estimated
+      def initialize(hub, config, max_bytes: 8_388_608)
+        @hub = hub
+        @limits = {max_bytes: config.max_pattern_bytes, max_instructions: config.max_pattern_instructions}
+        @max_work = config.max_pattern_work
+        @max_cost = config.max_pattern_cost
+        @lately = Lately.new(max_bytes)
+      end
+
+      # @param asked [Array<Array(String, String)>] types and patterns, no two the same
+      # @param anonymous [Boolean] whether a reader without a token asks
+      # @return [Array<Hub::Matcher>] in the same order
+      # @raise [InvalidMatcher]
+      # @raise [LimitExceeded]
+      def matchers(asked, anonymous:)
+        share = anonymous ? ANONYMOUS : 1
+        work = cost = 0
+        asked.map do |type, pattern|
+          matcher = known(type, pattern)
+          unless matcher
+            check_work(work += pattern.bytesize, @max_work / share, pattern)
+            matcher = compile(type, pattern)
+            check_work(work += matcher.instructions, @max_work / share, pattern)
+          end
+          check_cost(cost += matcher.cost, @max_cost / share, pattern)
+          matcher
+        end
+      end
+
+      # @return [String] without the patterns
+      def inspect = "#<#{self.class.name}>"
+
+      private
+
+      def known(type, pattern)
+        return @hub.matcher(type, pattern, **@limits) if type == "exact"
+        @lately[[type, pattern]] || @hub.matcher_in_use(type, pattern)
+      end
+
+      def compile(type, pattern)
+        # A hundred of them take long, and other threads are to have their turn between them.
+        Thread.pass
+        @hub.matcher(type, pattern, **@limits).tap do |matcher|
+          @lately.store([type, pattern].freeze, matcher, OVERHEAD + matcher.bytes)
+        end
+      end
+
+      def check_work(work, most, pattern)
+        return if work <= most
+        raise LimitExceeded, "to compile the patterns up to #{Hub::Matcher.shown(pattern)} takes #{work} bytes and instructions, more than the #{most} that are allowed for one request: " \
+          "ask for fewer or shorter patterns"
+      end
+
+      def check_cost(cost, most, pattern)
+        return if cost <= most
+        raise LimitExceeded, "the patterns up to #{Hub::Matcher.shown(pattern)} cost #{cost} steps for each byte of a topic, more than the #{most} that are allowed for one reader: " \
+          "use fewer or simpler patterns"
+      end
+    end
+  end
+end
