@@ -249,6 +249,33 @@ class ConfigTest < Minitest::Test
     assert_includes Config.new(**known, listen: "0.0.0.0:80", resource_identifier: "https://a.example").doubts.first, "everybody knows"
   end
 
+  test "files with secrets that everybody can read are named" do
+    Dir.mktmpdir do |folder|
+      path = ->(name, text) { File.join(folder, name).tap { |file| File.write(file, text, perm: 0o644) } }
+      secret = path.call("secret", SECRET)
+      pem = path.call("private.pem", "-----BEGIN PRIVATE KEY-----\nMC4\n-----END PRIVATE KEY-----\n")
+      set = path.call("set.json", %({"keys": [{"kty": "oct", "k": "c2VjcmV0"}]}))
+      public = path.call("public.pem", "-----BEGIN PUBLIC KEY-----\nMC4\n-----END PUBLIC KEY-----\n")
+      public_set = path.call("public.json", %({"keys": [{"kty": "EC", "x": "a", "y": "b"}]}))
+      doubts = ->(**settings) { Config.new(anonymous: true, publisher_key: SECRET, **settings).doubts.grep(/chmod/) }
+      [secret, pem, set].each do |file|
+        doubt = "#{file} holds a secret, and can be read by every user of this machine (mode 0644): run chmod o-rwx #{file}"
+        assert_equal [doubt], doubts.call(subscriber_key: "file:#{file}")
+        File.chmod(0o640, file)
+        assert_empty doubts.call(subscriber_key: "file:#{file}")
+      end
+      [public, public_set, "/does/not/exist"].each { |file| assert_empty doubts.call(subscriber_key: "file:#{file}") }
+
+      yaml = path.call("hub.yml", "publisher_key: #{SECRET}\nanonymous: true\n")
+      assert_match(/\A#{yaml} holds a secret/, Config.load(file: yaml).doubts.first)
+      assert_match(/\A#{yaml} holds a secret/, Config.load(file: yaml, serving: :broker).doubts.first)
+      File.chmod(0o600, yaml)
+      assert_empty Config.load(file: yaml).doubts.grep(/chmod/)
+      harmless = path.call("harmless.yml", "publisher_key: file:#{secret}\nanonymous: true\n")
+      assert_empty Config.load(file: harmless).doubts.grep(/chmod/)
+    end
+  end
+
   test "a broker listens beyond this machine only when clients must say who they are" do
     broker = {broker: true, anonymous: true}
     message = refused(broker_listen: "0.0.0.0:4040", **broker)

@@ -16,6 +16,10 @@ module Hikyaku
   #
   # Every setting has a reader of its name; switches have one with a question mark too.
   class Config
+    # Of a request, beside its topics or matchers.
+    OTHER_FIELDS = 15_000
+    private_constant :OTHER_FIELDS
+
     Settings::ALL.each do |setting|
       next if setting.name == :resource_identifier # derived, see below
       define_method(setting.name) { @values.fetch(setting.name) }
@@ -26,7 +30,7 @@ module Hikyaku
       # Puts settings together: flags count more than the environment, that more than the file, that more than defaults.
       #
       # @param flags [Hash{Symbol => Object}] by the setting's name
-      # @param env [Hash{String => String}] HIKYAKU_* and, after them, MERCURE_{PUBLISHER,SUBSCRIBER}_JWT_{KEY,ALG}
+      # @param env [Hash{String => String}] HIKYAKU_* and, after them, those of the Go hub's image
       # @param file [String, nil] path of a YAML file; HIKYAKU_CONFIG names it otherwise
       # @param serving [Boolean, Symbol] false for a client: nobody need be able to connect; :broker for a broker without a hub
       # @yield [setting] how a flag was written, without the dashes; as the table has it unless told
@@ -85,6 +89,11 @@ module Hikyaku
       "#{origin}#{path}"
     end
 
+    # Fields of one form or query component: all topics or matchers that are allowed, and some more that may be ignored.
+    #
+    # @return [Integer]
+    def max_fields = [max_topics, max_matchers].max + OTHER_FIELDS
+
     # @return [Array<Issuer>] whose tokens are accepted, each with its keys as they were given
     attr_reader :issuer_list
 
@@ -125,7 +134,10 @@ module Hikyaku
     def flag(name) = "--#{@spelling ? @spelling.call(Settings[name]) : Settings[name].flags.first}"
 
     # @return [Array<String>] sentences about what works but is probably not meant
-    def doubts = (@serving == :broker) ? @doubts : @doubts + Rules.new(self).doubts
+    def doubts
+      rules = Rules.new(self)
+      @doubts + ((@serving == :broker) ? rules.exposures : rules.doubts)
+    end
 
     # @return [Hash{Symbol => Object}] with secrets hidden
     def to_h

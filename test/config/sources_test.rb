@@ -175,10 +175,9 @@ class ConfigSourcesTest < Minitest::Test
   end
 
   test "a variable that is nearly a setting is doubted, one that another program made is not" do
-    config = load(env: {"HIKYAKU_ANONYMOUS" => "1", "HIKYAKU_PUBLISHERKEY" => "x", "HIKYAKU_PORT" => "tcp://10.0.0.1:3030", "HIKYAKU_TOKEN" => "x", "MERCURE_EXTRA_DIRECTIVES" => "anonymous"})
+    config = load(env: {"HIKYAKU_ANONYMOUS" => "1", "HIKYAKU_PUBLISHERKEY" => "x", "HIKYAKU_PORT" => "tcp://10.0.0.1:3030", "HIKYAKU_TOKEN" => "x"})
     assert_includes config.doubts, "HIKYAKU_PUBLISHERKEY is not a setting; did you mean HIKYAKU_PUBLISHER_KEY?"
-    assert(config.doubts.any? { |doubt| doubt.start_with?("MERCURE_EXTRA_DIRECTIVES is not read") })
-    refute(config.doubts.any? { |doubt| doubt.include?("HIKYAKU_TOKEN") })
+    refute(config.doubts.any? { |doubt| doubt.match?(/HIKYAKU_TOKEN|HIKYAKU_PORT/) })
   end
 
   test "a client needs no keys" do
@@ -192,6 +191,6 @@ class ConfigSourcesTest < Minitest::Test
   test "an environment in another encoding is read as UTF-8" do
     config = load(env: {"HIKYAKU_ANONYMOUS" => "1", "HIKYAKU_ISSUER" => "d\u00E9mo".b})
     assert_equal "d\u00E9mo", config.issuer
-    assert_includes refused(env: {"HIKYAKU_ISSUER" => "\xFF".b}), "UTF-8"
+    ["\xFF".b, "\xFF"].each { |text| assert_includes refused(env: {"HIKYAKU_ISSUER" => text}), "UTF-8" }
   end
 end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../error"
+require_relative "secret_file"
 require_relative "settings"
 
 module Hikyaku
@@ -29,7 +30,14 @@ module Hikyaku
 
       # @return [Array<String>] sentences about what works but is probably not meant
       def doubts
-        [one_sided, known_secret, audience, other_path].compact
+        [one_sided, known_secret, audience, other_path, other_generation].compact + exposures
+      end
+
+      # @return [Array<String>] sentences about files that hold keys, and that everybody can read
+      def exposures
+        keys = @config.issuer_list.flat_map { |issuer| [issuer.publisher_key, issuer.subscriber_key, issuer.jwks] }.compact
+        files = keys.filter_map { |key| key[%r{\A(?:file:(?://(?=/))?|@)(.+)}i, 1] }
+        (files + files_with_keys).uniq.filter_map { |path| SecretFile.doubt(path) }
       end
 
       private
@@ -77,6 +85,13 @@ module Hikyaku
         raise ConfigError, "#{origin(:broker_level)}: without storage there is level memory alone; give --storage DIR"
       end
 
+      # The YAML files in which a secret stands.
+      def files_with_keys
+        given = %i[publisher_key subscriber_key].to_h { |name| [name, [@config.public_send(name)]] }
+        given[:issuers] = @config.issuers.flat_map { |issuer| [issuer.publisher_key, issuer.subscriber_key] }
+        given.filter_map { |name, keys| origin(name)[/\A(.+):\d+: /, 1] if keys.compact.any? { |key| SecretFile.literal?(key) } }
+      end
+
       def keys? = @config.own_issuer? || @config.issuers.any?
 
       def one_sided
@@ -103,6 +118,13 @@ module Hikyaku
         identifier = @config.resource_identifier
         return if identifier == @config.hub_url || !identifier.match?(%r{\Ahttps?://[^/?#]+/[^?#]}i)
         "the hub is served at #{@config.path}, which is not the path of resource_identifier, #{identifier}"
+      end
+
+      # The Go hub's variables may come from a deployment of 0.x, whose tokens name neither issuer nor audience.
+      def other_generation
+        return if @config.legacy || %i[legacy issuer issuers].any? { |name| @config.given?(name) }
+        from = %i[publisher_key subscriber_key].map { |name| origin(name) }.find { |place| place.start_with?("MERCURE_") } or return
+        "#{from}: tokens of Mercure 0.x are refused; if your applications make such tokens, set HIKYAKU_LEGACY=true, or else MERCURE_TRUSTED_ISSUERS to their iss"
       end
 
       def origin(name) = @config.origin(name)

@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require_relative "../error"
+require_relative "go_hub"
+require_relative "issuer"
 require_relative "settings"
 require_relative "type"
 
@@ -30,10 +32,15 @@ module Hikyaku
 
       RANKS = {file: 1, environment: 2, flag: 3}.freeze
       # Set for other purposes than settings.
-      OTHER_VARIABLES = %w[HIKYAKU_CONFIG HIKYAKU_TOKEN HIKYAKU_HUB HIKYAKU_DEBUG HIKYAKU_COMPANION HIKYAKU_BROKER_ADDRESS].freeze
-      # Variables of the Go hub's image that say something which is not taken over.
-      IGNORED_VARIABLES = %w[MERCURE_EXTRA_DIRECTIVES MERCURE_TRUSTED_ISSUERS].freeze
-      private_constant :RANKS, :OTHER_VARIABLES, :IGNORED_VARIABLES
+      OTHER_VARIABLES = %w[
+        HIKYAKU_CONFIG HIKYAKU_TOKEN HIKYAKU_HUB HIKYAKU_DEBUG HIKYAKU_COMPANION HIKYAKU_LIFELINE HIKYAKU_BROKER_ADDRESS HIKYAKU_BROKER_TOKEN
+        HIKYAKU_PROXY_USERS HIKYAKU_DOCTOR HIKYAKU_MESSAGE_ID HIKYAKU_QUEUE HIKYAKU_ATTEMPT HIKYAKU_FAILURES HIKYAKU_SANITIZE HIKYAKU_STRICT HIKYAKU_NO_SKIP
+      ].freeze
+      OURS = /\A(?:HIKYAKU|MERCURE)_/
+      # What Kubernetes and Docker say of a service of that name, and what this project's tests are told.
+      OF_OTHERS = /_SERVICE_(?:HOST|PORT(?:_\w+)?)\z|_PORT_\d+_(?:TCP|UDP|SCTP)(?:_\w+)?\z|\AHIKYAKU_TEST_/
+      LINKS = %w[tcp:// udp:// sctp://].freeze
+      private_constant :RANKS, :OTHER_VARIABLES, :OURS, :OF_OTHERS, :LINKS
 
       module_function
 
@@ -43,7 +50,8 @@ module Hikyaku
       # @return [Hash{Symbol => Given}]
       # @raise [ConfigError]
       def gather(flags: {}, env: {}, path: nil, &spelling)
-        from_file(path).merge(from_environment(env), from_flags(flags, &spelling))
+        hub = GoHub.new(env)
+        share_keys(from_file(path).merge(from_environment(env, hub), from_flags(flags, &spelling)), hub)
       end
 
       # @param settings [Hash{Symbol => Object}] Ruby values; nil stands for the default
@@ -66,13 +74,12 @@ module Hikyaku
         end
       end
 
-      # A variable that is set to nothing is as good as not set: container tools cannot take one away.
+      # A variable that is set to nothing is as good as not set: container tools cannot take one away. What directives of the Go hub
+      # say counts more than its other variables, and less than Hikyaku's.
       # @return [Hash{Symbol => Given}]
-      def from_environment(env)
-        Settings::ALL.each_with_object({}) do |setting, found|
-          variable = setting.variables.find { |name| !env[name].to_s.strip.empty? } or next
-          found[setting.name] = give(setting, setting.split(env[variable]), variable, :environment)
-        end
+      def from_environment(env, hub)
+        directives = hub.settings.to_h { |name, (value, origin)| [name, give(Settings[name], value, origin, :environment)] }
+        directives.merge(from_variables(env)) { |_, directive, variable| variable.origin.start_with?("MERCURE_") ? directive : variable }
       end
 
       # @return [Hash{Symbol => Given}]
@@ -86,17 +93,45 @@ module Hikyaku
         end
       end
 
-      # Variables that look as if something else had been meant.
+      # Variables that look as if they were meant for the hub, and say nothing to it.
       # @return [Array<String>] sentences
       def doubts(env)
-        known = Settings::ALL.flat_map(&:variables)
-        strange = (env.keys.grep(/\AHIKYAKU_/) - known - OTHER_VARIABLES).filter_map do |name|
-          close = Config.suggest(name.delete_prefix("HIKYAKU_"), known.map { |variable| variable.delete_prefix("HIKYAKU_") })
-          "#{name} is not a setting; did you mean HIKYAKU_#{close}?" if close
-        end
-        ignored = IGNORED_VARIABLES & env.keys
-        strange + ignored.map { |name| "#{name} is not read; say what it says with settings of Hikyaku" }
+        known = GoHub::VARIABLES + Settings::ALL.flat_map(&:variables)
+        strange = env.keys.grep(OURS) - known - OTHER_VARIABLES - GoHub::OF_APPLICATIONS - [GoHub::LICENSE]
+        strange.reject! { |name| blank?(env[name]) || name.match?(OF_OTHERS) || env[name].start_with?(*LINKS) }
+        GoHub.new(env).doubts + strange.map { |name| "#{name} is not a setting#{did_you_mean(name, known)}" }
       end
+
+      def from_variables(env)
+        Settings::ALL.each_with_object({}) do |setting, found|
+          variable = setting.variables.find { |name| !blank?(env[name]) } or next
+          found[setting.name] = give(setting, setting.split(env[variable]), variable, :environment)
+        end
+      end
+      private_class_method :from_variables
+
+      def blank?(value) = value.to_s.scrub("?").strip.empty?
+      private_class_method :blank?
+
+      # Several issuers with the same keys: the first is `issuer`, the others stand beside it.
+      def share_keys(given, hub)
+        return given unless hub.issuers.size > 1 && given[:issuer].origin == hub.issuers_origin
+        keys = (Issuer::NAMES - [:issuer]).to_h { |name| [name, given[name]&.value] }.compact
+        others = hub.issuers.drop(1).map { |issuer| Issuer.cast({issuer: issuer, **keys}) }
+        given.merge(issuers: Given.new([*given[:issuers]&.value, *others].freeze, hub.issuers_origin, RANKS[:environment]))
+      rescue Type::Invalid => error
+        raise ConfigError, "#{hub.issuers_origin}: #{error.message}"
+      end
+      private_class_method :share_keys
+
+      # The same name with the other beginning is meant first.
+      def did_you_mean(name, known)
+        rest = name.sub(OURS, "")
+        names = known.to_h { |variable| [variable.sub(OURS, ""), variable] }
+        meant = names[rest] || names[Config.suggest(rest, names.keys)]
+        meant ? "; did you mean #{meant}?" : ", and is not read"
+      end
+      private_class_method :did_you_mean
 
       def give(setting, value, origin, source)
         Given.new(setting.cast(value), origin, RANKS.fetch(source))

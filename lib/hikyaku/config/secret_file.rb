@@ -1,0 +1,54 @@
+# frozen_string_literal: true
+
+require_relative "../error"
+
+module Hikyaku
+  class Config
+    # A file that holds a secret. As for ssh and PostgreSQL, the permissions of the file alone decide: one that every user of
+    # the machine can read or write is no secret. Its group may read it, as containers need.
+    module SecretFile
+      OTHERS = 0o006
+      # What looks like a key that others may know: public PEM texts and certificates, key sets without secret members.
+      PUBLIC = /\A\s*(?:-----BEGIN (?!.*PRIVATE)|\{(?!.*"(?:k|d)"\s*:))/m
+      private_constant :OTHERS, :PUBLIC
+
+      module_function
+
+      # @param path [String]
+      # @param where [String] what names the file, for messages
+      # @return [String] bytes, without the end of the line
+      # @raise [ConfigError] it cannot be read, or others can
+      def read(path, where: path)
+        File.open(path, "rb") do |file|
+          reason = exposure(file.stat)
+          raise ConfigError, "#{where} #{reason}: run chmod o-rwx #{path}" if reason
+          file.read.chomp
+        end
+      rescue SystemCallError => error
+        raise ConfigError, "#{where} cannot be read: #{Config.reason(error)}"
+      end
+
+      # @param path [String]
+      # @return [String, nil] why it is no secret; nil: it is one, or holds none, or cannot be looked at
+      def doubt(path)
+        reason = exposure(File.stat(path)) or return
+        "#{path} holds a secret, and #{reason}: run chmod o-rwx #{path}" unless File.binread(path).match?(PUBLIC)
+      rescue SystemCallError, ArgumentError
+        nil
+      end
+
+      # @param key [String] as a setting has it
+      # @return [Boolean] whether the text itself is a secret
+      def literal?(key) = !key.match?(%r{\A(?:file:|@|https?://)}i) && !key.b.match?(PUBLIC)
+
+      # A pipe or a device has no permissions that matter.
+      #
+      # @param stat [File::Stat]
+      # @return [String, nil]
+      def exposure(stat)
+        return unless stat.file? && stat.mode & OTHERS > 0
+        "can be #{(stat.mode & 0o004 > 0) ? "read" : "written"} by every user of this machine (mode #{format("%04o", stat.mode & 0o7777)})"
+      end
+    end
+  end
+end
