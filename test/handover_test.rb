@@ -28,7 +28,7 @@ class HandoverTest < Minitest::Test
 
   def sender = @sender ||= Handover::Sender.new(@path)
 
-  def taken = Timeout.timeout(5) { @taken.pop }
+  def taken = Timeout.timeout(60) { @taken.pop }
 
   test "a connection goes to the other side with what was read from it, and its client notices nothing" do
     receive
@@ -114,7 +114,7 @@ class HandoverTest < Minitest::Test
     Process.setrlimit(:NOFILE, 3, hard)
     way.connect(Socket.sockaddr_un(@path))
     way.sendmsg("x", 0, nil, Socket::AncillaryData.unix_rights(server))
-    Timeout.timeout(5) { sleep 0.005 until @log.string.include?("ERROR") }
+    Timeout.timeout(60) { sleep 0.005 until @log.string.include?("ERROR") }
     Process.setrlimit(:NOFILE, soft, hard)
     assert_equal "x", taken.last
   ensure

@@ -53,6 +53,14 @@ class RelayTest < Protocol::Test
     %w[/ /.well-known/mercurex /healthz].each { |path| assert_problem 404, get(path) }
   end
 
+  test "a body that is far too large is refused before it comes" do
+    start
+    get(server.path, method: "HEAD") # by which it learns what hub there is
+    ["POST #{server.path}", "GET #{server.path}?match=a", "POST #{server.path}/streams/x", "GET /.well-known/oauth-protected-resource#{server.path}"].each do |line|
+      assert_problem 413, client.raw("#{line} HTTP/1.1\r\nhost: a\r\ncontent-length: 1000000000000\r\nauthorization: Bearer #{publisher}\r\n\r\n"), line
+    end
+  end
+
   test "a hub that is mounted below a path is the same hub" do
     start(wrap: ->(relay) { ->(env) { relay.call(env.merge("SCRIPT_NAME" => server.path, "PATH_INFO" => env["PATH_INFO"].delete_prefix(server.path).then { |rest| rest.empty? ? "/" : rest })) } })
     stream = follow(topic)
@@ -192,7 +200,7 @@ class RelayTest < Protocol::Test
       asked = []
       UNIXServer.open(folder.socket) do |server|
         thread = Thread.new { loop { server.accept.tap { |socket| asked << socket.readpartial(1000) }.close } }
-        Timeout.timeout(10) { yield folder, asked }
+        Timeout.timeout(60) { yield folder, asked }
       ensure
         thread&.kill
       end

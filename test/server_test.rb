@@ -12,6 +12,7 @@ require "stringio"
 require "tempfile"
 require "timeout"
 require "tmpdir"
+require "support/native_hub"
 
 # On the loop of the engine in C; ServerOnPumaTest runs the same on Puma.
 class ServerTest < Minitest::Test
@@ -80,7 +81,7 @@ class ServerTest < Minitest::Test
   # Sends a request as it is and returns the status, the header and the body.
   def ask(request, socket: connect)
     socket.write(request)
-    parse(Timeout.timeout(10) { socket.read })
+    parse(Timeout.timeout(60) { socket.read })
   ensure
     socket.close
   end
@@ -140,6 +141,15 @@ class ServerTest < Minitest::Test
     end
   end
 
+  test "a trailer section that comes in pieces is no mistake of the server" do
+    start
+    socket = connect
+    socket.write("#{simple("POST", "/", "Transfer-Encoding: chunked\r\n")}1\r\nx\r\n0\r\nA: ")
+    socket.write("b\r\n\r\n") unless socket.wait_readable(0.5)
+    assert_includes [200, 400], parse(socket.read).first
+    refute_includes @log.string, "ERROR"
+  end
+
   # So many bytes are the application's to refuse, with a limit of 1,024.
   def near_the_limit = 1_000
 
@@ -159,7 +169,7 @@ class ServerTest < Minitest::Test
     socket.write(simple("GET", "/slow"))
     @app.seen.pop
     stop = Thread.new { @server.stop }
-    Timeout.timeout(10) do
+    Timeout.timeout(60) do
       nil while takes_another?
       @app.gate << true
       assert_equal [200, "GET 0"], parse(socket.read).values_at(0, 2)
@@ -175,14 +185,14 @@ class ServerTest < Minitest::Test
     request = simple("GET").sub("close", "keep-alive")
     5.times do |round|
       sockets.each { |socket| socket.write(request) }
-      sockets.each { |socket| assert_includes Timeout.timeout(5) { socket.readpartial(4096) }, "200 OK", "round #{round}" }
+      sockets.each { |socket| assert_includes Timeout.timeout(60) { socket.readpartial(4096) }, "200 OK", "round #{round}" }
       sleep 0.005
     end
     late = sockets.pop
     late.write(request[0, 10])
-    sockets.each { |socket| socket.write(request) && assert_includes(Timeout.timeout(5) { socket.readpartial(4096) }, "200 OK") }
+    sockets.each { |socket| socket.write(request) && assert_includes(Timeout.timeout(60) { socket.readpartial(4096) }, "200 OK") }
     late.write(request[10..])
-    assert_includes Timeout.timeout(5) { late.readpartial(4096) }, "200 OK"
+    assert_includes Timeout.timeout(60) { late.readpartial(4096) }, "200 OK"
   ensure
     [*sockets, late].compact.each(&:close)
   end
@@ -193,7 +203,7 @@ class ServerTest < Minitest::Test
     kept = connect
     kept.write("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
     assert_match(/200/, kept.gets)
-    Timeout.timeout(5) { @server.stop }
+    Timeout.timeout(60) { @server.stop }
     assert_nil idle.read(1)
   end
 
@@ -255,7 +265,7 @@ class ServerTest < Minitest::Test
   def serve(*flags, **options)
     out = Tempfile.new("out")
     pid = Process.spawn(RbConfig.ruby, EXE, "serve", "--dev", "--engine", engine, "--listen", "127.0.0.1:0", *flags, out: out, err: out, **options)
-    Timeout.timeout(30) { sleep 0.02 until File.read(out.path).match?(/^(Hikyaku .* listening|hikyaku:)/) }
+    Timeout.timeout(60) { sleep 0.02 until File.read(out.path).match?(/^(Hikyaku .* listening|hikyaku:)/) }
     yield pid, File.read(out.path)[%r{http://127\.0\.0\.1:(\d+)}, 1].to_i, -> { File.read(out.path) }
   ensure
     begin
@@ -267,7 +277,7 @@ class ServerTest < Minitest::Test
     out.unlink
   end
 
-  def status_of(pid) = Timeout.timeout(20) { Process.wait2(pid).last }
+  def status_of(pid) = Timeout.timeout(60) { Process.wait2(pid).last }
 
   def subscribe(port)
     socket = TCPSocket.new("127.0.0.1", port)
@@ -281,12 +291,31 @@ class ServerTest < Minitest::Test
       serve do |pid, port, log|
         sockets = Array.new(3) { subscribe(port) }
         Process.kill(signal, pid)
-        retries = sockets.map { |socket| Timeout.timeout(10) { socket.read }[/^retry: ?(\d+)$/, 1].to_i }
+        retries = sockets.map { |socket| Timeout.timeout(60) { socket.read }[/^retry: ?(\d+)$/, 1].to_i }
         assert_operator retries.min, :>, 0
         status = status_of(pid)
         assert_equal [0, true], [status.exitstatus, status.exited?], log.call
         assert_match(/INFO  stopping on #{signal}.*INFO  stopped/m, log.call)
       end
+    end
+  end
+
+  test "HUP makes the process read its keys again" do
+    Dir.mktmpdir do |folder|
+      path = File.join(folder, "key")
+      File.write(path, AccessTokens::SECRETS[:publisher])
+      hub = NativeHub.new(keys: ["--publisher-key", "file:#{path}"], engine: engine)
+      assert_equal 200, hub.post({topic: "a"}).status
+      File.write(path, "{")
+      Process.kill("HUP", hub.pid)
+      Timeout.timeout(60) { sleep 0.02 until hub.log.include?("stay in force") }
+      assert_equal 200, hub.post({topic: "b"}).status
+      File.write(path, AccessTokens::SECRETS[:subscriber])
+      Process.kill("HUP", hub.pid)
+      Timeout.timeout(60) { sleep 0.02 until hub.post({topic: "c"}).status == 401 }
+      assert_equal 200, hub.post({topic: "d"}, token: AccessTokens.token(:publisher, "*", key: AccessTokens::SECRETS[:subscriber])).status
+    ensure
+      hub&.stop
     end
   end
 
@@ -311,12 +340,12 @@ class ServerTest < Minitest::Test
       RUBY
       writer.close
       lines = reader.each_line
-      Timeout.timeout(30) { lines.find { |line| line.include?("listening") } }
+      Timeout.timeout(60) { lines.find { |line| line.include?("listening") } }
       socket = UNIXSocket.new(path)
       socket.write(simple("GET"))
-      Timeout.timeout(10) { lines.find { |line| line.include?("asked") } }
+      Timeout.timeout(60) { lines.find { |line| line.include?("asked") } }
       Process.kill("TERM", pid)
-      Timeout.timeout(10) { lines.find { |line| line.include?("stopping on TERM") } }
+      Timeout.timeout(60) { lines.find { |line| line.include?("stopping on TERM") } }
       Process.kill("INT", pid)
       assert_equal 1, status_of(pid).exitstatus
       refute File.exist?(path)
@@ -335,7 +364,7 @@ class ServerTest < Minitest::Test
       socket = subscribe(port)
       id, status = Open3.capture2(*publish.sub("curl", "curl -s").scan(/'[^']*'|\S+/).map { |word| word.delete_prefix("'").delete_suffix("'") })
       assert status.success?
-      Timeout.timeout(10) { assert_equal "id: #{id}\n", socket.each_line.find { |line| line.start_with?("id") } }
+      Timeout.timeout(60) { assert_equal "id: #{id}\n", socket.each_line.find { |line| line.start_with?("id") } }
       socket.close
     end
   end
@@ -372,9 +401,9 @@ class ServerOnPumaTest < ServerTest
   test "when no file is left for a connection, the server waits for one, without filling the log" do
     serve(rlimit_nofile: 80) do |_pid, port, log|
       crowd = Array.new(120) { TCPSocket.new("127.0.0.1", port) }
-      Timeout.timeout(20) { sleep 0.05 until log.call.include?("no file is left") }
+      Timeout.timeout(60) { sleep 0.05 until log.call.include?("no file is left") }
       crowd.each(&:close)
-      Timeout.timeout(20) { subscribe(port).close }
+      Timeout.timeout(60) { subscribe(port).close }
       assert_operator log.call.lines.size, :<, 40
     end
   end

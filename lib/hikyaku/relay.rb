@@ -2,13 +2,16 @@
 
 require_relative "companion/folder"
 require_relative "handover"
+require_relative "puma_timeouts"
 require_relative "relay/away"
 require_relative "relay/exchange"
 require_relative "relay/request"
 require_relative "relay/stream"
+require_relative "web/body_limit"
 require_relative "web/change"
 require_relative "web/metadata"
 require_relative "web/problem"
+require_relative "web/request"
 
 module Hikyaku
   # Stands for the hub in Puma's workers, when `plugin :hikyaku` runs the hub beside them. As middleware,
@@ -35,6 +38,7 @@ module Hikyaku
       @app = app
       @folder = folder
       @lock = Mutex.new
+      PumaTimeouts.install(nil)
     end
 
     # @param env [Hash] a Rack environment
@@ -59,7 +63,7 @@ module Hikyaku
     def inspect = "#<#{self.class.name}#{" #{@folder.path}" if @folder}>"
 
     # What is known of the hub.
-    Hub = Struct.new(:path, :metadata_path, :limit, :socket, :sender, :exchange, keyword_init: true)
+    Hub = Struct.new(:path, :metadata_path, :max_request_bytes, :socket, :sender, :exchange, keyword_init: true)
     private_constant :Hub
 
     private
@@ -79,13 +83,18 @@ module Hikyaku
       about = @folder.about
       # Whose metadata it is: as much as says where it stands.
       known = Struct.new(:resource_identifier, :hub_url, :cookie_name, :subscriptions).new(*about.values_at(:resource_identifier, :hub_url))
-      Hub.new(path: about[:path], metadata_path: Web::Metadata.new(known).path, limit: about[:max_request_bytes] + 1, socket: @folder.socket,
+      metadata_path = Web::Metadata.new(known).path
+      Web::BodyLimit.watch([about[:path], metadata_path], about[:max_request_bytes])
+      Hub.new(path: about[:path], metadata_path: metadata_path, max_request_bytes: about[:max_request_bytes], socket: @folder.socket,
         sender: Handover::Sender.new(@folder.handover), exchange: Exchange.new(@folder.socket))
     end
 
     def relay(env, path)
+      Web::Request.check_host(env)
+      # Its body was not read, so the hub could not tell.
+      Web::Request.check_length(env, Web::BodyLimit.hard(hub.max_request_bytes))
       client = env["puma.socket"]
-      request = Request.new(env, limit: hub.limit)
+      request = Request.new(env, limit: hub.max_request_bytes + 1)
       return hub.exchange.call(request, address(env, client), harmless: change?(path)) unless path == hub.path && request.streamed?
       (hand_over(env, client, request) if client.is_a?(BasicSocket) && env["rack.hijack"]) ||
         Stream.new(hub.socket, request.bytes(address(env, client))).response(env)

@@ -6,7 +6,7 @@ require_relative "server/dated"
 require_relative "server/lifeline"
 require_relative "server/listener"
 require_relative "server/log"
-require_relative "server/open_files"
+require_relative "open_files"
 require_relative "server/operations"
 require_relative "server/request_log"
 require_relative "server/signalled"
@@ -50,12 +50,15 @@ module Hikyaku
     # @raise [ConfigError]
     # @raise [Error] what the broker's storage says
     def start
-      @listener = Listener.new(@config.address)
+      # Who can connect is served: not before what is kept was read.
+      @listener = Listener.new(@config.address, listening: false)
       @config = @config.with(listen: @listener.address.to_s) if @config.address.port == 0
       remarks = settle_limits
       @app = @build.call(@config, @logger)
-      @http = (@config.engine == "c") ? native : puma
+      @http = native if @config.engine == "c"
       @broker = beside
+      @listener.listen
+      @http ||= puma
       @thread = @http.run
       @handover = take_over
       @config.doubts.each { |doubt| @logger.warn(doubt) }
@@ -65,6 +68,7 @@ module Hikyaku
     rescue
       @listener&.close
       @broker&.stop
+      @app.shutdown if @app.respond_to?(:shutdown)
       raise
     end
 
@@ -106,6 +110,14 @@ module Hikyaku
       finishing ? finishing.value : true
     end
 
+    # Reads the files of keys again, and fetches the key sets of URLs again.
+    #
+    # @return [void]
+    def reload
+      @app.reload if @app.respond_to?(:reload)
+      @broker&.reload
+    end
+
     # @return [String] under which a client on this machine reaches the hub
     def url = @config.address.url(@config.path)
 
@@ -116,7 +128,7 @@ module Hikyaku
 
     def puma
       require_relative "server/http"
-      Http.new(front, logger: @logger, listener: @listener, threads: @config.threads, max_request_bytes: @config.max_request_bytes)
+      Http.new(front, logger: @logger, listener: @listener, threads: @config.threads, max_request_bytes: @config.max_request_bytes, files: @files)
     end
 
     def native
@@ -129,7 +141,7 @@ module Hikyaku
     def beside
       return unless @config.broker
       require_relative "broker/server"
-      Broker::Server.new(@config, logger: @logger, reactor: (@app.reactor if @config.engine == "c")).start
+      Broker::Server.new(@config, logger: @logger, reactor: (@app.reactor if @config.engine == "c"), connections: @clients).start
     end
 
     # Connections that other processes have accepted.
@@ -158,13 +170,14 @@ module Hikyaku
 
     # @return [Array<Array(Symbol, String)>] what to log about it once the server listens: an error stands alone
     def settle_limits
-      @files = OpenFiles.raise_limit
+      limit = @files = OpenFiles.raise_limit
+      @clients, @files = OpenFiles.for_both(limit, @config.broker_max_connections, subscribers: @config.max_connections) if @config.broker
       most = OpenFiles.for_subscribers(@files, native: @config.engine == "c")
-      remarks = [[:info, "#{@files} files may be open"]]
+      remarks = [[:info, "#{limit} files may be open"]]
       if @config.max_connections.nil?
         @config = @config.with(max_connections: most)
       elsif @config.max_connections > most
-        remarks << [:warn, "max_connections is #{@config.max_connections}, but only #{@files} files may be open; raise the limit of the process (ulimit -n)"]
+        remarks << [:warn, "max_connections is #{@config.max_connections}, but only #{limit} files may be open; raise the limit of the process (ulimit -n)"]
       end
       remarks
     end

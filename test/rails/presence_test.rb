@@ -209,7 +209,7 @@ class PresenceTest < Minitest::Test
   end
 
   def await
-    deadline = HttpClient.now + 20
+    deadline = HttpClient.now + HttpClient::PATIENCE
     until yield
       flunk "waited too long" if HttpClient.now > deadline
       sleep 0.02

@@ -152,14 +152,14 @@ class RailsPumaPluginTest < Minitest::Test
   test "what is wrong stops Puma before it serves, with one sentence" do
     WRONG.each do |line, sentence|
       @folder = RailsServer::Folder.new({**FILES, "config/initializers/zz_wrong.rb" => "Rails.application.configure { #{line} }\n"})
-      output, status = @folder.run("timeout", "60", *RailsServer::PUMA, PORT: RailsServer.free_port.to_s)
+      output, status = @folder.run("timeout", "180", *RailsServer::PUMA, PORT: RailsServer.free_port.to_s)
       assert_equal 1, status.exitstatus, output
       assert_match sentence, output
       refute_match(/Listening/, output)
       @folder.remove
     end
     @folder = RailsServer::Folder.new({**FILES, "config/puma.rb" => "#{PUMA}hikyaku heartbeat: 3\n"})
-    output, = @folder.run("timeout", "60", *RailsServer::PUMA, PORT: RailsServer.free_port.to_s)
+    output, = @folder.run("timeout", "180", *RailsServer::PUMA, PORT: RailsServer.free_port.to_s)
     assert_match(/ERROR: Hikyaku: .*config\.hikyaku.*must go/, output)
   end
 end

@@ -203,7 +203,7 @@ class RailtieTest < Minitest::Test
   end
 
   # What a server would send, until it has sent this.
-  def streamed(body, until_text = "\n\ndata", seconds: 5)
+  def streamed(body, until_text = "\n\ndata", seconds: 60)
     ours, theirs = UNIXSocket.pair
     body.call(theirs)
     text = +""

@@ -17,7 +17,13 @@ class DatedTest < Minitest::Test
   end
 
   test "what the application says of it stays" do
-    assert_equal({"date" => "yesterday"}, ask({"date" => "yesterday"})[1])
+    said = {"date" => "yesterday", "x-content-type-options" => "maybe"}
+    assert_equal said, ask(said)[1]
+    assert_equal "yesterday", ask({"date" => "yesterday"})[1]["date"]
+  end
+
+  test "an answer says that its type is not to be guessed" do
+    [{}, {"date" => "yesterday"}].each { |headers| assert_equal "nosniff", ask(headers)[1]["x-content-type-options"] }
   end
 
   test "another second has another date" do

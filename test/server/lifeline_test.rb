@@ -30,7 +30,7 @@ class LifelineTest < Minitest::Test
     assert_equal "ready\n", @mine.gets
     assert_empty stops
     yield
-    Timeout.timeout(5) { assert stops.pop }
+    Timeout.timeout(60) { assert stops.pop }
   end
 
   test "settings come over it, and nothing of it stays in the environment" do
@@ -75,6 +75,6 @@ class LifelineTest < Minitest::Test
     stops = Queue.new
     lifeline.failed("x")
     lifeline.ready { stops << true }
-    Timeout.timeout(5) { assert stops.pop }
+    Timeout.timeout(60) { assert stops.pop }
   end
 end

@@ -33,6 +33,20 @@ class ServerListenerTest < Minitest::Test
     end
   end
 
+  test "a port can be taken before it is listened on: connections are refused until then" do
+    Dir.mktmpdir do |folder|
+      ["localhost:0", "unix:#{folder}/hub.sock"].each do |text|
+        listener = Listener.new(Hikyaku::Config::Address.parse(text), listening: false)
+        connect = -> { text.start_with?("unix") ? UNIXSocket.new("#{folder}/hub.sock") : TCPSocket.new("localhost", listener.address.port) }
+        assert_raises(Errno::ECONNREFUSED, Errno::ENOENT, &connect)
+        listener.listen
+        connect.call.close
+      ensure
+        listener.close
+      end
+    end
+  end
+
   test "a port that is taken in one family only is taken" do
     taken = TCPServer.new("127.0.0.1", 0)
     assert_includes refused(":#{taken.addr[1]}"), "another process listens there"

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../puma_timeouts"
 require_relative "../web/problem"
 
 module Hikyaku
@@ -23,6 +24,7 @@ module Hikyaku
       # @param env [Hash] a Rack environment
       # @return [Array(Integer, Hash, #each)] a Rack response
       def call(env)
+        @timeouts_kept ||= PumaTimeouts.install(::Rails.logger)
         mount.scatter if mount.scattered?(env) && Hikyaku.web
         return @app.call(env) unless mount.serves?(env)
         return insecure(env) if settings.force_ssl? && !secure?(env)

@@ -130,17 +130,12 @@ module Hikyaku
         @lock.synchronize do
           Hikyaku.web || begin
             warn_of_name
-            web = Hikyaku.start(limited(settings.config), logger: ::Rails.logger)
+            web = Hikyaku.start(settings.config, logger: ::Rails.logger)
             owner = Process.pid
             at_exit { web.shutdown if Process.pid == owner }
             web
           end
         end
-      end
-
-      def limited(config)
-        return config if config.max_connections
-        config.with(max_connections: Server::OpenFiles.for_subscribers(Process.getrlimit(:NOFILE).first))
       end
 
       def warn_of_name
@@ -156,7 +151,7 @@ module Hikyaku
         target = target_of(env, url)
         return problem(404, "the hub is in another process: the server in front must send requests for #{settings.public_path} to it") if own?(env, target)
         query = env["QUERY_STRING"].to_s
-        [307, {"location" => query.empty? ? target : "#{target}?#{query}", "cache-control" => "no-store"}, []]
+        [307, {"location" => query.empty? ? target : "#{target}?#{query}", "cache-control" => "no-store", **Web::Problem::NOSNIFF}, []]
       end
 
       def target_of(env, url)

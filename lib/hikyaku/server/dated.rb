@@ -1,12 +1,12 @@
 # frozen_string_literal: true
 
 require "time"
+require_relative "../web/problem"
 
 module Hikyaku
   class Server
-    # Says in every answer when it was given, unless the application has.
-    #
-    # RFC 9110, section 6.6.1.
+    # Says in every answer when it was given (RFC 9110, section 6.6.1), unless the application has, and that its type is not to be
+    # guessed.
     class Dated
       # @return [String] the time as HTTP writes it
       def self.now
@@ -26,7 +26,8 @@ module Hikyaku
       # @return [Array(Integer, Hash, #each)] a Rack response
       def call(env)
         status, headers, body = @app.call(env)
-        [status, headers.key?("date") ? headers : {"date" => Dated.now}.merge(headers), body]
+        headers = {"date" => Dated.now, **Web::Problem::NOSNIFF}.update(headers) unless headers.key?("date") && headers.key?("x-content-type-options")
+        [status, headers, body]
       end
     end
   end

@@ -26,16 +26,24 @@ module Hikyaku
       # @param address [Config::Address]
       # @param mode [Integer] of the file of a Unix socket
       # @param flag [String] that says where to listen, for messages
+      # @param listening [Boolean] false: a port is taken, and connections are refused until `listen`
       # @raise [CannotListen]
-      def initialize(address, mode: UNIX_MODE, flag: "--listen")
+      def initialize(address, mode: UNIX_MODE, flag: "--listen", listening: true)
         @address = address
         @mode = mode
         @flag = flag
         @sockets = []
-        address.unix? ? listen_unix : listen_tcp
-      rescue SystemCallError, SocketError => error
-        close
-        raise CannotListen, "cannot listen on #{address}: #{reason(error)}"
+        reporting { bind_tcp } unless address.unix?
+        listen if listening
+      end
+
+      # Takes connections from now on.
+      #
+      # @return [self]
+      # @raise [CannotListen]
+      def listen
+        reporting { address.unix? ? listen_unix : @sockets.each { |socket| socket.listen(Socket::SOMAXCONN) } }
+        self
       end
 
       # Closes the sockets, and takes the file of a Unix socket away unless another process has put its own there.
@@ -58,11 +66,18 @@ module Hikyaku
         nil
       end
 
-      def listen_tcp
+      def reporting
+        yield
+      rescue SystemCallError, SocketError => error
+        close
+        raise CannotListen, "cannot listen on #{address}: #{reason(error)}"
+      end
+
+      def bind_tcp
         port = address.port
         (port.zero? ? PORT_ATTEMPTS : 1).times do |attempt|
           # A free port of one family may be taken in the other.
-          break listen_on_all(port)
+          break bind_all(port)
         rescue Errno::EADDRINUSE
           raise if port > 0 || attempt == PORT_ATTEMPTS - 1
           close_all
@@ -71,10 +86,10 @@ module Hikyaku
       end
 
       # Every family that the machine has; a port that is taken in one of them is an error, not half a success.
-      def listen_on_all(port)
+      def bind_all(port)
         missing = nil
         addresses.each do |info|
-          socket = listen_on(info, port)
+          socket = bind(info, port)
           port = socket.local_address.ip_port
           @sockets << socket
         rescue *ABSENT => error
@@ -87,14 +102,13 @@ module Hikyaku
         Addrinfo.getaddrinfo(address.everywhere? ? nil : address.host, 0, nil, :STREAM, nil, Socket::AI_PASSIVE).uniq(&:ip_address)
       end
 
-      def listen_on(info, port)
+      def bind(info, port)
         socket = Socket.new(info.pfamily, :STREAM)
         socket.ipv6only! if info.ipv6?
         socket.setsockopt(:SOCKET, :REUSEADDR, true)
         # Inherited by the connections: an event must not wait for the next.
         socket.setsockopt(:TCP, :NODELAY, true)
         socket.bind(Addrinfo.tcp(info.ip_address, port))
-        socket.listen(Socket::SOMAXCONN)
         # Puma accepts from a TCPServer.
         server = TCPServer.for_fd(socket.fileno)
         socket.autoclose = false

@@ -14,6 +14,7 @@ module Hikyaku
         ["subscribers", "gauge", "Connections that wait for events", :subscribers],
         ["subscriptions", "gauge", "Matchers of all subscribers", :subscriptions],
         ["feeds", "gauge", "Different matchers in use", :feeds],
+        ["pattern_cost", "gauge", "Steps for each byte of a topic that matching the patterns in use takes at most", :pattern_cost],
         ["log_bytes", "gauge", "Bytes of the history that is retained", :history_bytes],
         ["log_updates", "gauge", "Updates that are retained", :history_updates],
         ["publishes_total", "counter", "Updates that were published", :publishes],
@@ -30,7 +31,7 @@ module Hikyaku
         ["grant_hits_total", "counter", "Requests answered from a decision taken before", :grant_hits],
         ["grant_misses_total", "counter", "Requests for which no decision was remembered", :grant_misses],
         ["grants", "gauge", "Decisions that are remembered", :decisions],
-        ["grant_bytes", "gauge", "Bytes of the decisions that are remembered", :decision_bytes],
+        ["grant_bytes", "gauge", "Bytes of the decisions that are remembered, with what Ruby keeps for them", :decision_bytes],
         ["asks_total", "counter", "Requests that Ruby was asked to answer", :asks],
         ["loop_turns_total", "counter", "Turns of the loop", :turns]
       ].freeze
@@ -38,7 +39,8 @@ module Hikyaku
       REFUSED = {"too_many_connections" => :refused_connections, "overloaded" => :refused_asks, "malformed" => :malformed,
                  "slow_request" => :timed_out_heads}.freeze
       NANOSECONDS = 1e9
-      private_constant :HUB, :REACTOR, :REFUSED, :NANOSECONDS
+      HEAP_PAGE_BYTES = GC::INTERNAL_CONSTANTS.fetch(:HEAP_PAGE_SIZE, 65_536)
+      private_constant :HUB, :REACTOR, :REFUSED, :NANOSECONDS, :HEAP_PAGE_BYTES
 
       # @param hub [Hub]
       # @param refusals [#to_h] counts of refused requests by reason
@@ -97,7 +99,8 @@ module Hikyaku
 
       def process
         metric("process_cpu_seconds_total", "counter", "CPU time of the process", nil => Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID).round(3)) +
-          metric("process_resident_memory_bytes", "gauge", "Memory of the process", nil => memory)
+          metric("process_resident_memory_bytes", "gauge", "Memory of the process", nil => memory) +
+          metric("ruby_heap_bytes", "gauge", "Bytes of Ruby's heap, in use or not: this Ruby seldom gives them back", nil => GC.stat(:heap_allocated_pages) * HEAP_PAGE_BYTES)
       end
 
       def memory

@@ -4,7 +4,7 @@ require "ipaddr"
 require_relative "error_stream"
 require_relative "native/oversize"
 require_relative "native/response"
-require_relative "open_files"
+require_relative "../open_files"
 require_relative "../web/authorization"
 require_relative "../web/problem"
 require_relative "../web/request"
@@ -73,7 +73,7 @@ module Hikyaku
         @reactor.take_requests(path: config.path, cookie_names: cookies, legacy: config.legacy, dates: true,
           counts_loopback: config.counts_loopback?, trusted_proxies: config.trusted_proxies.map { |range| IPAddr.new(range) },
           max_topics: config.max_topics, max_topic_bytes: config.max_topic_bytes, max_id_bytes: config.max_id_bytes,
-          max_type_bytes: config.max_type_bytes, max_body_bytes: config.max_request_bytes,
+          max_type_bytes: config.max_type_bytes, max_body_bytes: config.max_request_bytes, max_fields: config.max_fields, max_table_bytes: config.max_grant_bytes,
           max_connections: OpenFiles.for_connections(files), max_of_address: [config.max_connections_per_address, LEAST_OF_ADDRESS].max)
       end
 

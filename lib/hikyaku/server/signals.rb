@@ -2,26 +2,32 @@
 
 module Hikyaku
   class Server
-    # Waits for TERM and INT, and for the process itself to say that it is over.
+    # Waits for TERM, INT and HUP, and for the process itself to say that it is over.
     class Signals
       STOP = %w[TERM INT].freeze
-      # There is nothing to read again; a terminal that closes is no reason to stop a hub.
-      IGNORED = %w[HUP].freeze
-      private_constant :IGNORED
+      # Keys are to be read again. A terminal that closes sends it too, which is no reason to stop a hub.
+      RELOAD = "HUP"
 
-      def initialize
+      # @yield in the context of a signal: it is to stop
+      def initialize(&on_stop)
+        @on_stop = on_stop
         @reader, @writer = IO.pipe
         @previous = {}
       end
 
       # @return [self]
       def install
-        STOP.each { |name| @previous[name] = trap(name) { tell(name) } }
-        IGNORED.each { |name| @previous[name] = trap(name, "IGNORE") }
+        STOP.each do |name|
+          @previous[name] = trap(name) do
+            tell(name)
+            @on_stop&.call
+          end
+        end
+        @previous[RELOAD] = trap(RELOAD) { tell(RELOAD) }
         self
       end
 
-      # @return [String] "TERM", "INT", or what was told
+      # @return [String] "TERM", "INT", "HUP", or what was told
       def wait = @reader.gets.to_s.chomp
 
       # @param name [String]
