@@ -31,6 +31,7 @@ module Hikyaku
       "receive" => "Receive messages from a queue of the broker",
       "queues" => "Show the broker's queues",
       "dead" => "List, replay or drop dead letters",
+      "identities" => "List the identities that the broker remembers, or drop one",
       "explain" => "Say where a message is, and why it waits",
       "fetch" => "Get URLs, many at once, pipelined where servers allow it",
       "inspect" => "Show MessagePack or JSON as readable text, and how large it is in other forms",
@@ -70,7 +71,7 @@ module Hikyaku
     rescue => error
       # Not foreseen, so its message is in no form that we know; a backtrace is for those who ask for it.
       raise if env["HIKYAKU_DEBUG"].to_s == "1"
-      complain(stderr, "#{error.class}: #{error.message} (HIKYAKU_DEBUG=1 shows where)", 1)
+      complain(stderr, "#{error.class}: #{gist(error)} (HIKYAKU_DEBUG=1 shows where)", 1)
     end
 
     # In which encoding arguments come depends on the locale; what they mean does not.
@@ -136,12 +137,21 @@ module Hikyaku
       TEXT
     end
 
+    # Ruby shows the object that an error is about, which may be a secret, or settings and the environment with secrets in them.
+    def gist(error)
+      case error
+      when NameError then "there is no #{error.name}"
+      when FrozenError then "a frozen #{error.receiver.class} was to be changed"
+      else error.message
+      end
+    end
+
     def complain(stderr, message, code)
       stderr.puts("hikyaku: #{printable(message)}")
       code
     rescue Errno::EPIPE
       code
     end
-    private_class_method :complain, :help, :command, :utf8
+    private_class_method :complain, :gist, :help, :command, :utf8
   end
 end

@@ -152,14 +152,14 @@ class CLIClientTest < Minitest::Test
     {"INT" => 130, nil => 141}.each do |signal, code|
       publish(TOPIC, "first")
       Open3.popen3(RbConfig.ruby, exe, "subscribe", *dev, "--match", "*", "--last-event-id", "earliest") do |_in, out, err, process|
-        Timeout.timeout(20) { assert_match(/\Aid: /, out.gets) }
+        Timeout.timeout(60) { assert_match(/\Aid: /, out.gets) }
         if signal
           Process.kill(signal, process.pid)
         else
           out.close
           publish(TOPIC, "second")
         end
-        assert_equal code, Timeout.timeout(20) { process.value.exitstatus }
+        assert_equal code, Timeout.timeout(60) { process.value.exitstatus }
         assert_empty err.read
       end
     end

@@ -39,7 +39,7 @@ class CLICommandTest < Minitest::Test
     next if name == "fetch" # it takes any number of URLs
 
     test "#{name} refuses what it does not expect" do
-      operands = ["x"] * {"publish" => 2, "disconnect" => 1, "doctor" => 1, "send" => 2, "receive" => 1, "queues" => 1, "dead" => 1, "explain" => 1, "inspect" => 1}.fetch(name, 0)
+      operands = ["x"] * {"publish" => 2, "disconnect" => 1, "doctor" => 1, "send" => 2, "receive" => 1, "queues" => 1, "identities" => 1, "dead" => 1, "explain" => 1, "inspect" => 1}.fetch(name, 0)
       assert_equal "unexpected \"more\"; see hikyaku #{name} --help", refused(name, *operands, "more")
       assert_equal "unexpected \"--help\"; see hikyaku #{name} --help", refused(name, *operands, "--", "--help")
     end
@@ -94,6 +94,18 @@ class CLICommandTest < Minitest::Test
     assert_equal 1, run.call({})
     assert_equal "hikyaku: TypeError: broken [1mpipe (HIKYAKU_DEBUG=1 shows where)\n", err.string
     assert_raises(TypeError) { run.call({"HIKYAKU_DEBUG" => "1"}) }
+  end
+
+  test "an unforeseen error does not show the object that it is about, which may be a secret" do
+    env = {"HIKYAKU_TOKEN" => "s3cret"}
+    {"NoMethodError: there is no foo" => -> { env.foo }, "FrozenError: a frozen String was to be changed" => -> { "s3cret" << "x" },
+     "NameError: there is no @x y" => -> { env.instance_variable_get("@x y") }}.each do |sentence, mistake|
+      broken = Object.new
+      broken.define_singleton_method(:read, &mistake)
+      err = StringIO.new
+      assert_equal 1, Hikyaku::CLI.run(%w[token --dev --explain -], stdin: broken, stdout: StringIO.new, stderr: err, env: env)
+      assert_equal "hikyaku: #{sentence} (HIKYAKU_DEBUG=1 shows where)\n", err.string
+    end
   end
 
   test "interrupts and readers that go away are quiet" do

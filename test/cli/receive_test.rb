@@ -72,6 +72,26 @@ class CLIReceiveTest < Minitest::Test
     assert_match(/was killed by signal 9/, hikyaku("receive", *@broker.flags, "--exec", "kill -9 $$", "resize").err)
   end
 
+  test "a command that runs too long is ended with what it has started, and its message comes later" do
+    id, = give("photo.jpg")
+    result = hikyaku("receive", *@broker.flags, "--timeout", "0.2", "--exec", "echo began; sleep 60; echo done", "resize")
+    assert_equal [0, "began\n", "hikyaku: message #{id}: the command ran longer than 0.2 seconds and was ended; it comes again\n"], result.to_a
+    assert_equal [0, 1, 0, 0], left
+  end
+
+  test "without a limit, and in time, a command runs to its end" do
+    give("a", "b")
+    assert_equal "done\n", receive("--timeout", "0", "--exec", "sleep 0.3; echo done", "resize")
+    assert_equal "done\n", receive("--timeout", "30", "--exec", "echo done", "resize")
+    assert_equal [0, 0, 0, 0], left
+  end
+
+  test "what is looked at for longer than its lease counts as nothing, and is not seen twice" do
+    give(*%w[a b])
+    assert_equal "a\nb\n", receive("--release", "--lease", "0.2", "--count", "10", "--wait", "0.7", "resize")
+    assert_equal [0, 0], @broker.client { |client| client.receiver("resize").receive(timeout: 5).then { |delivery| [delivery.failures, delivery.crashes] } }
+  end
+
   test "a command may read nothing, and a payload may be larger than a pipe" do
     give("x" * 300_000, "y" * 300_000)
     assert_equal 300_000, receive("--exec", "cat", "resize").size
@@ -86,9 +106,9 @@ class CLIReceiveTest < Minitest::Test
   test "it goes on until interrupted, which costs no message" do
     give("a")
     process = ClientProcess.new(RbConfig.ruby, File.expand_path("../../exe/hikyaku", __dir__), "receive", *@broker.flags, "--follow", "--exec", "exec sleep 60", "resize")
-    Timeout.timeout(20) { sleep 0.01 until left[2] == 1 }
+    Timeout.timeout(60) { sleep 0.01 until left[2] == 1 }
     process.signal("INT")
-    assert_equal 130, process.status.exitstatus
+    assert_equal 130, process.status.exitstatus, process.errors
     assert_equal [1, 0, 0, 0], left
     assert_equal [0, 0], @broker.client { |client| client.receiver("resize").receive(timeout: 5).then { |delivery| [delivery.failures, delivery.crashes] } }
   ensure
@@ -98,10 +118,10 @@ class CLIReceiveTest < Minitest::Test
   test "a message is not lost to a reader that goes away" do
     give(*Array.new(5) { |index| "message #{index}" })
     Open3.popen3(RbConfig.ruby, File.expand_path("../../exe/hikyaku", __dir__), "receive", *@broker.flags, "--follow", "resize") do |_in, out, err, process|
-      5.times { |index| assert_equal "message #{index}\n", Timeout.timeout(20) { out.gets } }
+      5.times { |index| assert_equal "message #{index}\n", Timeout.timeout(60) { out.gets } }
       out.close
       give("never read")
-      assert_equal 141, Timeout.timeout(20) { process.value.exitstatus }
+      assert_equal 141, Timeout.timeout(60) { process.value.exitstatus }
       assert_empty err.read
     end
     assert_equal "never read\n", receive("resize")
@@ -109,7 +129,7 @@ class CLIReceiveTest < Minitest::Test
 
   # [arguments, what the message holds]
   [[%w[], "give a QUEUE"], [%w[--count 0 q], "--count: expected"], [%w[--wait x q], "--wait: expected"], [%w[--release --exec x q], "give one of them"],
-    [%w[@ann], "give --identity ann"], [%w[--lease x q], "--lease: expected"],
+    [%w[@ann], "give --identity ann"], [%w[--lease x q], "--lease: expected"], [%w[--timeout x q], "--timeout: expected"],
     [%w[--lease 99999999999 q], "--lease: expected a number of seconds from 0 to 4294966"]].each_with_index do |(arguments, part), index|
     test "wrong request #{index} is refused" do
       assert_includes refused("receive", *@broker.flags, *arguments), part

@@ -74,7 +74,7 @@ class CLISendTest < Minitest::Test
 
   test "a secret is read from a file, and a wrong one is refused" do
     file = File.join(@broker.folder, "secret")
-    File.write(file, "the secret of the broker, at length\n")
+    File.write(file, "the secret of the broker, at length\n", perm: 0o600)
     guarded = RunningBroker.new(broker_secret_file: file)
     assert done("send", *guarded.flags, "--secret-file", file, "q", "x")
     assert done("send", *guarded.flags, "q", "x", env: {"HIKYAKU_BROKER_SECRET_FILE" => file})
@@ -82,8 +82,18 @@ class CLISendTest < Minitest::Test
     message = refused("send", *guarded.flags, "--token", "t0ken", "q", "x", code: 1)
     refute_includes message, "t0ken"
     refute_includes refused("send", *guarded.flags, "q", "x", code: 1, env: {"HIKYAKU_BROKER_TOKEN" => "t0ken"}), "t0ken"
+    File.chmod(0o644, file)
+    message = refused("send", *guarded.flags, "--secret-file", file, "q", "x")
+    ["can be read by every user", "chmod o-rwx #{file}"].each { |part| assert_includes message, part }
   ensure
     guarded&.close
+  end
+
+  test "a command in a process of its own reads the secret from a file" do
+    file = File.join(@broker.folder, "secret")
+    File.write(file, "the secret of the broker, at length\n", perm: 0o600)
+    output, = Open3.capture2e(RbConfig.ruby, File.expand_path("../../exe/hikyaku", __dir__), "queues", "--secret-file", file, "--connect", "/does/not/exist")
+    assert_match(%r{\Ahikyaku: no broker answers at unix:/does/not/exist}, output)
   end
 
   # [arguments, what the message holds]

@@ -41,11 +41,12 @@ module Hikyaku
       def credentials
         return {token: @token} if @token
         path = @secret_file || given(env["HIKYAKU_BROKER_SECRET_FILE"])
-        return {secret: File.binread(path).chomp} if path
+        require_relative "../config/secret_file"
+        return {secret: Config::SecretFile.read(path, where: "#{path}: the secret")} if path
         token = given(env["HIKYAKU_BROKER_TOKEN"])
         token ? {token: token} : {}
-      rescue SystemCallError => error
-        raise UsageError, "#{path}: the secret cannot be read: #{error.class.new.message.downcase}"
+      rescue ConfigError => error
+        raise UsageError, error.message
       end
 
       def given(text) = (text unless text.to_s.strip.empty?)

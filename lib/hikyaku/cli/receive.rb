@@ -9,7 +9,12 @@ module Hikyaku
       # Messages that are here and not done, at most; and where they are only looked at.
       CREDIT = 100
       LOOKS = 10_000
-      private_constant :CREDIT, :LOOKS
+      # Seconds that a command may run, as a block of the client: that is not loaded before it is needed.
+      TIMEOUT = 1800
+      # Seconds between TERM and KILL for a command that runs too long, and after which its message is given up whatever holds it.
+      GRACE = 5
+      GIVE_UP = 30
+      private_constant :CREDIT, :LOOKS, :TIMEOUT, :GRACE, :GIVE_UP
 
       summary "Receive messages from a queue of the broker: waits for one, prints it, and frees it."
       usage "hikyaku receive [OPTION…] [QUEUE]"
@@ -26,6 +31,7 @@ module Hikyaku
 
       def options(parser)
         @count = 1
+        @timeout = TIMEOUT
         parser.separator("\n  QUEUE   its name; with --identity the queue of that client unless given\n\nWhich:")
         value_option(parser, "--count N", "End after so many messages; 1 unless given") { |text| @count = whole("--count", text) }
         parser.on("--follow", *wrap("Go on until interrupted")) { @follow = true }
@@ -40,6 +46,7 @@ module Hikyaku
         value_option(parser, "--exec COMMAND", "A shell command that gets the payload as its standard input, and HIKYAKU_MESSAGE_ID, HIKYAKU_QUEUE, HIKYAKU_ATTEMPT and HIKYAKU_FAILURES as variables. " \
           "When it ends with 0 the message is freed, else it is rejected and comes again later") { |text| @command = text }
         value_option(parser, "--lease SECONDS", "After which a message is somebody else's, if this process hangs") { |text| @lease = seconds("--lease", text) }
+        value_option(parser, "--timeout SECONDS", "After which a command that still runs is ended (TERM, then KILL), and its message rejected; #{@timeout} unless given, 0: never") { |text| @timeout = seconds("--timeout", text) }
         parser.on("--json", *wrap("Print each as one line of JSON with id, payload, properties and how often it was tried")) { @json = true }
       end
 
@@ -48,7 +55,7 @@ module Hikyaku
         raise UsageError, "--release only looks, and --exec does something: give one of them" if @release && @command
         seen = 0
         connect do |client|
-          receiver = client.receiver(name, credit: credit, lease: @lease, in_hand: !@release)
+          receiver = client.receiver(name, credit: credit, lease: @lease, in_hand: !@release, timeout: (@timeout + GIVE_UP if @timeout.positive?))
           each_delivery(receiver) do |delivery|
             seen += 1
             handle(delivery)
@@ -74,7 +81,7 @@ module Hikyaku
 
       # A command may take long: its lease is kept.
       def each_delivery(receiver, &block)
-        return receiver.work(idle: @wait, on_error: ->(error, _) { raise error }, &block) if @command
+        return receiver.work(idle: @wait, on_error: ->(error, _) { failed(error) }, &block) if @command
         while (delivery = receiver.receive(timeout: @wait))
           yield delivery
         end
@@ -82,16 +89,27 @@ module Hikyaku
         looked_at.each(&:release)
       end
 
+      # What comes too late is no reason to end.
+      def failed(error)
+        raise error unless error.is_a?(Hikyaku::Broker::Client::Stale) || error.is_a?(Hikyaku::Broker::Client::BlockTimeout)
+        stderr.puts("hikyaku: #{error.message}")
+      end
+
       # Freed when it was printed: if nobody reads the output, the message is not lost.
       def handle(delivery)
         show(delivery) if @json || !@command
         if @command then perform(delivery)
-        elsif @release then looked_at << delivery
+        elsif @release then look_at(delivery)
         else delivery.free
         end
       end
 
       # They stay out until the end, so that they are not seen twice.
+      def look_at(delivery)
+        delivery.kept = true
+        looked_at << delivery
+      end
+
       def looked_at = @looked_at ||= []
 
       def perform(delivery)
@@ -99,7 +117,7 @@ module Hikyaku
         if status.success?
           delivery.free
         else
-          words = status.signaled? ? "killed by signal #{status.termsig}" : "ended with #{status.exitstatus}"
+          words = failure(status)
           delivery.reject("#{@command[0, 200]}: #{words}", delay: Hikyaku::Broker::Client::Receiver::USUAL_DELAY.call(delivery))
           stderr.puts("hikyaku: message #{delivery.id}: the command #{words.sub("killed", "was killed")}; it comes again")
         end
@@ -107,33 +125,60 @@ module Hikyaku
         stdout.flush
       end
 
+      def failure(status)
+        return "ran longer than #{@timeout} seconds and was ended" if @timed_out
+        status.signaled? ? "killed by signal #{status.termsig}" : "ended with #{status.exitstatus}"
+      end
+
       def execute(delivery)
         variables = {"HIKYAKU_MESSAGE_ID" => delivery.id, "HIKYAKU_QUEUE" => delivery.queue, "HIKYAKU_ATTEMPT" => delivery.attempt, "HIKYAKU_FAILURES" => delivery.failures}
-        pipe = IO.popen([variables.transform_values(&:to_s), "/bin/sh", "-c", @command], "r+b")
+        pipe = IO.popen([variables.transform_values(&:to_s), "/bin/sh", "-c", @command], "r+b", pgroup: true)
+        watchdog = end_after_timeout(pipe.pid)
         output = exchange(pipe, delivery.payload)
         pipe.close
         [output, $?]
       ensure
+        watchdog&.kill
         # When this process is interrupted, the command is, too.
         if pipe && output.nil?
-          Process.kill("TERM", pipe.pid)
+          signal("TERM", pipe.pid)
           pipe.close
         end
+      end
+
+      def end_after_timeout(pid)
+        @timed_out = false
+        return unless @timeout.positive?
+        Thread.new do
+          sleep @timeout
+          @timed_out = true
+          signal("TERM", pid)
+          sleep GRACE
+          signal("KILL", pid)
+        end
+      end
+
+      # To the shell, and what it has started.
+      def signal(name, pid)
+        Process.kill(name, -pid)
+      rescue Errno::ESRCH
+        nil
       end
 
       # A command may write before it has read everything, or not read at all.
       def exchange(pipe, payload)
         writing = Thread.new do
           pipe.write(payload)
-        rescue Errno::EPIPE
-          nil
+        rescue Errno::EPIPE, IOError
+          nil # the command reads no more, or was ended
         ensure
           pipe.close_write
         end
         pipe.read
       ensure
-        writing.kill if $!
-        writing.join
+        # An interrupt can come between the beginning of the thread and the assignment.
+        writing&.kill if $!
+        writing&.join
       end
 
       def show(delivery)

@@ -60,6 +60,8 @@ module Hikyaku
       def print_config
         require_relative "../config/printout"
         stdout.puts(Config::Printout.new(config(serving: true)).to_s)
+        config.doubts.each { |doubt| stdout.puts("# #{doubt}") }
+        0
       end
     end
   end
