@@ -43,6 +43,7 @@ export class Roster {
   #since = null; // what has changed since a list was asked for: subscriber → payload, or null for the end
   #certain = false;
   #doubtfulAt = 0;
+  #doubted = new Map(); // the subscriptions that were known then
   #told = new Map(); // id → payload, as onchange knows it
   #leaving = new Map(); // id → timer
 
@@ -67,7 +68,10 @@ export class Roster {
 
   // Events may be missing from now on, until there is a list.
   doubt() {
-    if (this.#certain) this.#doubtfulAt = this.#world.now();
+    if (this.#certain) {
+      this.#doubtfulAt = this.#world.now();
+      this.#doubted = new Map(this.#subscriptions);
+    }
     this.#certain = false;
     this.#since = null;
     for (const timer of this.#leaving.values()) this.#world.clearTimeout(timer);
@@ -84,11 +88,10 @@ export class Roster {
     if (!this.#since) return;
     const since = this.#since;
     this.#since = null;
-    const before = this.#subscriptions;
     this.#subscriptions = new Map(list.filter(([, payload]) => idOf(payload) !== null));
     for (const [subscriber, payload] of since) this.#change(subscriber, payload);
     const first = !this.#certain && this.#told.size === 0;
-    const grace = this.#certain || [...this.#subscriptions.keys()].some((subscriber) => before.has(subscriber)) ? this.#grace : this.#return();
+    const grace = this.#certain || [...this.#subscriptions.keys()].some((subscriber) => this.#doubted.has(subscriber)) ? this.#grace : this.#return();
     this.#certain = true;
     this.#tell(first, grace);
   }

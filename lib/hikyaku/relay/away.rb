@@ -22,7 +22,7 @@ module Hikyaku
       # @return [Array(Integer, Hash, Array<String>)] a Rack response
       def response_to(env)
         return response unless env["REQUEST_METHOD"] == "GET" && env["HTTP_ACCEPT"].to_s.include?(EVENTS)
-        headers = {"content-type" => EVENTS, "cache-control" => "no-store", "x-accel-buffering" => "no"}
+        headers = {"content-type" => EVENTS, "cache-control" => "no-store", "x-accel-buffering" => "no", **Web::Problem::NOSNIFF}
         origin = env["HTTP_ORIGIN"]
         headers.update("access-control-allow-origin" => origin, "access-control-allow-credentials" => "true", "vary" => "origin") if origin
         [200, headers, ["retry: #{rand(RETRY)}\n\n"]]
