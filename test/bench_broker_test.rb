@@ -53,6 +53,16 @@ class BenchBrokerTest < Minitest::Test
     end
   end
 
+  test "a load of so many seconds sends no more than fits into them, and waits for what it sent" do
+    entrant = Bench::Entrants.fetch("frames-floor")
+    figures = entrant.run { |server| entrant.stage(server).load(messages: 100_000_000, seconds: 0.3, sample: 3, window: 10) }
+
+    assert figures["whole"]
+    assert_includes 1...100_000_000, figures["messages"]
+    assert_in_delta figures["messages"] / 3.0, figures["latency_ms"]["count"], 1
+    assert_equal [0, []], [figures["lost"], figures["done_each_second"]]
+  end
+
   test "at a rate messages leave when they are due" do
     entrant = Bench::Entrants.fetch("frames-floor")
     figures = entrant.run { |server| entrant.stage(server).load(messages: 200, rate: 2_000, window: 50) }
@@ -204,7 +214,7 @@ class BenchBrokerTest < Minitest::Test
   test "the hub's page has nothing of the broker's, and the other way round" do
     hub, broker = Bench::Suite::ALL.values_at("all", "broker").map { |suite| suite.scenarios.map(&:key) }
 
-    assert_equal %w[broker-waiting broker-pipelined broker-memory broker-latency broker-links], broker
+    assert_equal %w[broker-waiting broker-pipelined broker-sustained broker-memory broker-latency broker-links], broker
     assert_empty hub.grep(/broker/)
     assert_includes hub, "fanout"
     {"broker-waiting" => "floor", "fanout" => "redis"}.each do |key, stranger|

@@ -81,10 +81,13 @@ module Bench
         its = cell(level, name, size)
         best = best_peer(results, level, size)
         [title_of(name), size, show(results.spread(its, *RATE), 0), show(best && results.ratio(its, cell(level, best, size), *RATE)),
-          show(results.spread(its, *CPU)), show(results.ratio(its, cell(level, self.class::FLOOR, size), *CPU)),
-          show(results.spread(its, "run", "load_us_each")), *%w[median p99].map { |which| show(results.spread(its, "latency_ms", which)) },
-          *busy(results, its, "run")]
+          *costs(results, its, level), *%w[median p99].map { |which| show(results.spread(its, "latency_ms", which)) }, *busy(results, its, "run")]
       end
+    end
+
+    # What stands between the rate and the latency of a row.
+    def costs(results, its, level)
+      [show(results.spread(its, *CPU)), show(results.ratio(its, cell(level, self.class::FLOOR, its.size), *CPU)), show(results.spread(its, "run", "load_us_each"))]
     end
 
     def plot(results, level)

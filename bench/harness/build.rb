@@ -24,6 +24,7 @@ module Bench
       ],
       "broker_floor" => %w[broker_floor floor_frames floor_queues floor_text loop net wire],
       "append" => %w[append samples],
+      "sends" => %w[net sends],
       "stream" => %w[net stream],
       "shaper" => %w[flags link/lane link/shaper],
       "probe" => %w[samples link/probe],

@@ -36,6 +36,8 @@ module Bench
       add Hub::Mounted.new(engine)
       add HikyakuBroker.new(engine)
     end
+    add Hub::Standalone.new("c", io_uring: false)
+    add Hub::Standalone.new("ruby", yjit: true)
     add HikyakuBroker.new("ruby", yjit: true)
     Dir[File.join(PEERS, "*.rb")].sort.each { |file| require file }
   end

@@ -38,13 +38,20 @@ module Bench
     class Standalone < Hub
       def suites = [Suite::HUB, Suite::ACTION_CABLE, Suite::CODEC]
 
-      def initialize(engine)
-        super(engine, "hikyaku-#{engine}", "Hikyaku, #{engine.capitalize} engine")
+      # @param io_uring [Boolean] false: as in a container that forbids it
+      # @param yjit [Boolean] as Ruby 3.3 and later have it by themselves, and earlier ones when they are told
+      def initialize(engine, io_uring: true, yjit: false)
+        super(engine, "hikyaku-#{engine}#{"-send" unless io_uring}#{"-yjit" if yjit}",
+          "Hikyaku, #{engine.capitalize} engine#{", without io_uring" unless io_uring}#{", YJIT" if yjit}")
+        @io_uring = io_uring
+        @yjit = yjit
       end
 
       def command(port, folder, settings)
+        raise Unavailable, "this Ruby has no YJIT" if @yjit && !defined?(RubyVM::YJIT)
         flags = configuration(folder, settings).map { |name, value| (value == true) ? flag(name) : "#{flag(name)}=#{value}" }
-        [[RbConfig.ruby, File.join(ROOT, "exe/hikyaku"), "serve", "--listen", "#{settings.fetch(:host, LOOPBACK)}:#{port}", "--log-level", "warn", *flags], {}]
+        flags << "--no-io-uring" unless @io_uring
+        [[RbConfig.ruby, *("--yjit" if @yjit), File.join(ROOT, "exe/hikyaku"), "serve", "--listen", "#{settings.fetch(:host, LOOPBACK)}:#{port}", "--log-level", "warn", *flags], {}]
       end
 
       private

@@ -9,7 +9,7 @@ module Bench
   class BrokerLatency < Scenario
     suite Suite::BROKER
     title "Latency at half the rate"
-    order 23
+    order 24
     about <<~TEXT
       Level synced. First as fast as it goes, 100 messages of each sender under way; then, on the same broker, at half of that
       rate: what is due in each tenth of a millisecond is sent then, whether or not anything was answered, and latency counts from

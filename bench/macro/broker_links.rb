@@ -11,7 +11,7 @@ module Bench
   class BrokerLinks < Scenario
     suite Suite::BROKER
     title "Links"
-    order 24
+    order 25
     about <<~TEXT
       The broker in one network, ten senders and ten receivers in another, a link of a given rate each way between them (network
       namespaces, veth, tbf). Each sender waits for its ACK; messages are addressed to the receivers' own queues in turn; a receiver

@@ -7,7 +7,7 @@ module Bench
   class BrokerMemory < Scenario
     suite Suite::BROKER
     title "Messages that wait"
-    order 22
+    order 23
     about <<~TEXT
       1,000,000 messages of 100 bytes wait in ten queues, and nobody receives: the broker's resident memory then, all of it. At level
       written it is then killed (SIGKILL) and started again in the same folder: the time from the start of its process until it has

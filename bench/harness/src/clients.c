@@ -43,7 +43,7 @@ static void answer(struct client *client, long number)
     int64_t *stamp = stamp_of(client, number);
     if (number < client->oldest || number >= client->sent || *stamp == ANSWERED)
         wire_fail(dialect->name, "an answer to what was not sent", 30);
-    samples_add(&clients_tally.answer, read_ns - *stamp);
+    if (clients_tally.answered % options->sample == 0) samples_add(&clients_tally.answer, read_ns - *stamp);
     *stamp = ANSWERED;
     client->answered++;
     clients_tally.answered++;
@@ -84,7 +84,8 @@ void clients_received(struct client *client, const char *bytes, size_t length)
         return;
     }
     if (message.queue != (uint32_t)client->index) clients_tally.misdirected++;
-    samples_add(&clients_tally.latency, read_ns - message.sent_ns);
+    if (clients_tally.received % options->sample == 0)
+        samples_add(&clients_tally.latency, read_ns - message.sent_ns);
     if (clients_tally.received++ == 0) clients_tally.first_ns = read_ns;
     clients_tally.last_ns = read_ns;
 }
@@ -186,6 +187,12 @@ void clients_begin(long first, long count)
     if (!run.seen) exit(2);
     for (int i = 0; i < options->senders; i++)
         senders[i].quota = senders[i].sent + count / options->senders + (i < count % options->senders);
+}
+
+void clients_stop(void)
+{
+    run.count = clients_tally.sent;
+    for (int i = 0; i < options->senders; i++) senders[i].quota = senders[i].sent;
 }
 
 long clients_lost(void)

@@ -50,6 +50,9 @@ void clients_begin(long first, long count);
 /* Sends what windows and, with a rate, the time allow. */
 void clients_send(void);
 
+/* Sends no more: what was sent is what is expected. */
+void clients_stop(void);
+
 /* Messages that were expected and did not come. */
 long clients_lost(void);
 

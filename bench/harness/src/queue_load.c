@@ -35,6 +35,11 @@ static void rest(void)
     while (clock_ns() < end) turn(10);
 }
 
+static long done_so_far(void)
+{
+    return options.receivers ? clients_tally.freed : clients_tally.answered;
+}
+
 static bool all_done(long count)
 {
     const struct clients_tally *tally = &clients_tally;
@@ -58,11 +63,30 @@ static bool exchange(long count)
     return true;
 }
 
+/* Sends for so many seconds, and counts what is done in each. */
+static void sustain(struct queue_report *report)
+{
+    int64_t start = clock_ns(), end = start + (int64_t)(options.seconds * 1e9);
+    long before = 0;
+    for (int64_t now = start; now < end && clients_tally.sent < options.messages; now = clock_ns()) {
+        while (now >= start + (report->whole_seconds + 1) * 1000000000LL && report->whole_seconds < QUEUE_SECONDS) {
+            report->done_each_second[report->whole_seconds++] = done_so_far() - before;
+            before = done_so_far();
+        }
+        clients_send();
+        wires_flush();
+        turn(100);
+    }
+    clients_stop();
+    options.messages = (int)clients_tally.sent;
+}
+
 static void measure(struct queue_report *report)
 {
     if (options.senders) clients_begin(options.warmup, options.messages);
     report->before = usage_now();
     int64_t start = clock_ns();
+    if (options.seconds > 0) sustain(report);
     exchange(options.messages);
     report->seconds = (double)(clock_ns() - start) / 1e9;
     report->delivery_seconds = (double)(clients_tally.last_ns - start) / 1e9;
@@ -79,7 +103,7 @@ static bool is_whole(void)
 int main(int argc, char **argv)
 {
     queue_options_parse(&options, argc, argv);
-    alarm((unsigned)(4 * options.timeout_s + 2 * options.settle_ms / 1000 +
+    alarm((unsigned)(4 * options.timeout_s + (int)options.seconds + 2 * options.settle_ms / 1000 +
                      60)); /* a broker that hangs must not hold it */
     net_raise_file_limit();
     loop_open();

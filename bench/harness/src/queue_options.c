@@ -20,6 +20,8 @@ static const struct flag table[] = {
     {"receivers", FLAG_NUMBER, AT(receivers), "N", "connections that receive, each from one queue (10)", NULL},
     {"queues", FLAG_NUMBER, AT(queues), "N", "that are sent to in turn (as many as receivers)", NULL},
     {"messages", FLAG_NUMBER, AT(messages), "N", "to send and measure; with no senders: to receive (1000)", NULL},
+    {"seconds", FLAG_REAL, AT(seconds), "S", "to send for, at most --messages (until all are sent)", NULL},
+    {"sample", FLAG_NUMBER, AT(sample), "N", "keep one of N durations (1: all)", NULL},
     {"warmup", FLAG_NUMBER, AT(warmup), "N", "messages before those, not measured (0)", NULL},
     {"size", FLAG_NUMBER, AT(size), "BYTES", "of a message (100)", NULL},
     {"window", FLAG_NUMBER, AT(window), "N", "messages that a sender has under way (1)", NULL},
@@ -74,6 +76,9 @@ static void check(const struct queue_options *o)
     if (!dialect_named(o->dialect)) refuse("there is no such --dialect");
     if (o->senders < 0 || o->receivers < 0 || o->senders + o->receivers < 1)
         refuse("nobody sends, and nobody receives");
+    if (o->seconds < 0 || o->seconds > QUEUE_SECONDS) refuse("--seconds is 0 to 3600");
+    if (o->seconds > 0 && !o->senders) refuse("--seconds needs senders");
+    if (o->sample < 1) refuse("--sample starts at 1");
     if (o->messages < 1 || o->warmup < 0) refuse("--messages starts at 1, --warmup at 0");
     if (o->queues < 1 || o->queues < o->receivers) refuse("--queues starts at 1, and at --receivers");
     if (o->window < 1 || o->window > 65536 || o->credit < 1) refuse("--window is 1 to 65536, --credit starts at 1");
@@ -91,6 +96,7 @@ void queue_options_parse(struct queue_options *options, int argc, char **argv)
                                       .messages = 1000,
                                       .size = 100,
                                       .window = 1,
+                                      .sample = 1,
                                       .prefix = "bench",
                                       .storage = "file",
                                       .settle_ms = 100,

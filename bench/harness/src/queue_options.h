@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { QUEUE_PIDS = 64, QUEUE_TEXT = 255 };
+enum { QUEUE_PIDS = 64, QUEUE_TEXT = 255, QUEUE_SECONDS = 3600 };
 
 struct queue_options {
     const char *dialect, *host;
@@ -19,7 +19,9 @@ struct queue_options {
     int window;           /* unacknowledged messages of a sender */
     int credit;           /* messages that a receiver may have in hand */
     int level;            /* 0 memory, 1 written, 2 synced */
+    double seconds;       /* to send for; then `messages` is what it sends at most. 0: until all are sent */
     double rate;          /* messages a second, of all senders; 0: as fast as they are acknowledged */
+    int sample;           /* one of so many durations is kept */
     bool per_client;      /* messages are addressed to the receivers, not to queues with names */
     bool ack_pushes;      /* a receiver says ACK for each PUSH */
     bool free_each;       /* and FREE for each alone, instead of one for all that a read brought */

@@ -52,11 +52,20 @@ static void print_faults(const struct queue_report *report, FILE *out)
     count(out, "misdirected", tally->misdirected);
 }
 
+static void print_each_second(const struct queue_report *report, FILE *out)
+{
+    if (report->options->seconds <= 0) return;
+    fprintf(out, "\"done_each_second\": [");
+    for (int i = 0; i < report->whole_seconds; i++) fprintf(out, "%s%ld", i ? ", " : "", report->done_each_second[i]);
+    fprintf(out, "], ");
+}
+
 void queue_report_print_json(const struct queue_report *report, FILE *out)
 {
     fprintf(out, "{");
     print_shape(report->options, out);
     print_faults(report, out);
+    print_each_second(report, out);
     number(out, "connect_seconds", report->connect_seconds);
     number(out, "ready_seconds", report->ready_seconds);
     number(out, "first_seconds", clients_tally.received ? report->first_seconds : 0);

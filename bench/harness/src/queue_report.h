@@ -14,6 +14,8 @@ struct queue_report {
     double ready_seconds;             /* until the first of them was */
     double first_seconds;             /* from the first connection to the first receipt */
     double delivery_seconds;          /* from the first SEND to the last receipt */
+    long done_each_second[QUEUE_SECONDS]; /* of --seconds: messages that were done with in each whole one */
+    int whole_seconds;
     double seconds;                   /* from the first SEND until everything was acknowledged and freed */
 };
 
