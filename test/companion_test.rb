@@ -9,7 +9,7 @@ require "tmpdir"
 # The hub's process, seen from the one that runs it.
 class CompanionTest < Minitest::Test
   SECRET = "nobody but the hub may know this one"
-  PATIENCE = 20
+  PATIENCE = 60
 
   def setup
     @base = Dir.mktmpdir

@@ -391,7 +391,7 @@ class EventSourceTest < Minitest::Test
       Thread.pass until @server.requests.size == 1 && reader.stop?
       sleep 0.01
       @source.close
-      assert reader.join(5), name
+      assert reader.join(60), name
       assert_equal (name == "an event") ? ["a"] : [], reader.value, name
       assert_equal 1, @server.connections, name
       teardown
@@ -407,7 +407,7 @@ class EventSourceTest < Minitest::Test
       reader = Thread.new { @source.each { |event| seen << event.data } }
       assert_equal "a", seen.pop
       @source.close
-      assert reader.join(5)
+      assert reader.join(60)
       assert_equal ["Bearer t"], sent("authorization")
     end
   end

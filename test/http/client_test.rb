@@ -288,7 +288,7 @@ class HTTPClientTest < Minitest::Test
   def child
     reader, writer = IO.pipe
     pid = fork do
-      writer.write(Timeout.timeout(20) { yield.to_s })
+      writer.write(Timeout.timeout(60) { yield.to_s })
     rescue Exception => error # standard:disable Lint/RescueException
       writer.write("#{error.class}: #{error.message}")
     ensure

@@ -56,7 +56,7 @@ class BrokerExamplesTest < Minitest::Test
           Process.kill(signal, sign * pool.pid)
           status = pool.status
           assert_equal 128 + Signal.list[signal], status.exitstatus, pool.errors
-          Timeout.timeout(20) { sleep 0.05 until running(folder).empty? }
+          Timeout.timeout(60) { sleep 0.05 until running(folder).empty? }
           assert_empty Dir.children(folder).grep(/hikyaku/)
           assert_empty pool.errors
         end
@@ -69,7 +69,7 @@ class BrokerExamplesTest < Minitest::Test
       begin_pool(folder) do |pool|
         pool.signal("KILL")
         pool.status
-        Timeout.timeout(20) { sleep 0.05 until running(folder).empty? }
+        Timeout.timeout(60) { sleep 0.05 until running(folder).empty? }
         assert_empty pool.errors
       end
     end

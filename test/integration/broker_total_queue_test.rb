@@ -18,7 +18,7 @@ class BrokerTotalQueueTest < Minitest::Test
   # Nobody is to become a dead letter for what happens to the connections.
   FLAGS = %w[--max-crashes 60000 --drain 1].freeze
   # Seconds in which everything must have come out when the worst is over.
-  PATIENCE = 60
+  PATIENCE = 180
 
   def setup
     reason = BrokerProcess.missing

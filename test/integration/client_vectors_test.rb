@@ -80,7 +80,7 @@ class ClientVectorsTest < Integration::Test
     connection = HttpClient.new(hub.port).connect
     ending(connection)
     connection.write(bytes(request))
-    head = connection.head(HttpClient.now + 5)
+    head = connection.head(HttpClient.now + HttpClient::PATIENCE)
     assert_equal expect["status"], head.status
     return unless head.status == 200
     name, value = expect["header"]

@@ -84,7 +84,7 @@ class CodecCompressionTest < Integration::Test
       connection = ending(HttpClient.new(port).connect)
       connection.write("GET / HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: #{name}\r\n\r\n")
       ready << "first"
-      response = connection.head(HttpClient.now + 5)
+      response = connection.head(HttpClient.now + HttpClient::PATIENCE)
       assert_equal [name, "chunked"], [response["content-encoding"], response["transfer-encoding"]]
       decoder = Hikyaku::HTTP::ContentCoding.decoder([name], max_bytes: 10_000)
       assert_equal "first", read(connection, decoder, 5)
@@ -92,7 +92,7 @@ class CodecCompressionTest < Integration::Test
         ready << piece
         assert_equal piece, read(connection, decoder, piece.bytesize)
       end
-      while (rest = connection.body_part(HttpClient.now + 5)) do decoder << rest end
+      while (rest = connection.body_part(HttpClient.now + HttpClient::PATIENCE)) do decoder << rest end
       assert_empty decoder.finish
     end
   end
@@ -104,7 +104,7 @@ class CodecCompressionTest < Integration::Test
     body.define_singleton_method(:close) { closed << :closed }
     connection = HttpClient.new(serve { [200, JSON.dup, body] }).connect
     connection.write("GET / HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: gzip\r\n\r\n")
-    connection.head(HttpClient.now + 5)
+    connection.head(HttpClient.now + HttpClient::PATIENCE)
     connection.close
     assert_equal :closed, eventually("the body to be closed") { closed.pop(true) unless closed.empty? }
     assert_empty closed
@@ -115,8 +115,8 @@ class CodecCompressionTest < Integration::Test
     assert_raises(EOFError) { Net::HTTP.start("127.0.0.1", port) { |http| http.request_get("/", "Accept-Encoding" => "gzip") { |response| response.read_body } } }
     connection = HttpClient.new(port).connect
     connection.write("GET / HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: gzip\r\n\r\n")
-    response = connection.head(HttpClient.now + 5)
-    bytes = connection.body(response, "GET", HttpClient.now + 5)
+    response = connection.head(HttpClient.now + HttpClient::PATIENCE)
+    bytes = connection.body(response, "GET", HttpClient.now + HttpClient::PATIENCE)
     inflate = Zlib::Inflate.new(Zlib::MAX_WBITS + 16)
     assert_equal TEXT.b, inflate.inflate(bytes.b)
     refute_predicate inflate, :finished?
@@ -183,7 +183,7 @@ class CodecCompressionTest < Integration::Test
   # So many bytes, decoded, and not one more.
   def read(connection, decoder, bytes)
     text = +""
-    text << (decoder << connection.body_part(HttpClient.now + 5)) while text.bytesize < bytes
+    text << (decoder << connection.body_part(HttpClient.now + HttpClient::PATIENCE)) while text.bytesize < bytes
     text
   end
 end

@@ -29,13 +29,13 @@ class CrashTest < Integration::Test
 
     def close
       @source.close
-      @thread.join(5) or raise "a reader does not end"
+      @thread.join(60) or raise "a reader does not end"
     end
   end
 
   # Publishes numbers, each with a key of its own and as often as it takes, until told to stop.
   class Writer
-    # @return [Array<Array(String, Float)>] data and time of what was acknowledged
+    # @return [Array<Array(String, Float)>] data of what was acknowledged, and when it was sent
     attr_reader :acknowledged
     # @return [Array<String>] data of which nobody knows whether it was published
     attr_reader :doubtful
@@ -49,15 +49,16 @@ class CrashTest < Integration::Test
 
     def stop
       @stopped = true
-      @thread.join(20) or raise "a writer does not end"
+      @thread.join(60) or raise "a writer does not end"
       @publisher.close
     end
 
     private
 
     def publish(data)
+      sent_at = HttpClient.now
       @publisher.publish(TOPIC, data, idempotency_key: data)
-      @acknowledged << [data, HttpClient.now]
+      @acknowledged << [data, sent_at]
       sleep 0.04
     rescue Hikyaku::Publisher::Unreachable
       sleep 0.05

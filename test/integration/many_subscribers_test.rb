@@ -26,10 +26,10 @@ class ManySubscribersTest < Integration::Test
     eventually("an ordinary request") { @answered[:connected] >= 5 }
     @phase = :publishing
     updates = Array.new(3) { |number| publish("update #{number}").then { "data: update #{number}\n" } }
-    fleet.pump(HttpClient.now + 20, "the updates") { fleet.members.all? { |member| member.bytes.include?(updates.last) } }
+    fleet.pump(HttpClient.now + HttpClient::PATIENCE, "the updates") { fleet.members.all? { |member| member.bytes.include?(updates.last) } }
     eventually("an ordinary request") { @answered[:publishing] >= 5 }
     @phase = nil
-    visitor.join(10) || flunk("an ordinary request hangs")
+    visitor.join(60) || flunk("an ordinary request hangs")
     updates.each { |update| assert_equal({1 => SUBSCRIBERS}, fleet.members.map { |member| member.count(update) }.tally) }
     assert fleet.members.none?(&:ended?)
     assert_operator @answered[:connecting], :>, 0

@@ -60,7 +60,7 @@ class Integration::NativeGrantsTest < Integration::NativeTest
   def ask(hub, kind, request, mark)
     connection = hub.client.connect
     connection.write(request)
-    response = connection.head(HttpClient.now + 10)
+    response = connection.head(HttpClient.now + HttpClient::PATIENCE)
     stream = response.status == 200 && kind == :subscribe
     [response.status, deciding(response), stream ? updates(hub, EventStream.new(connection, response), mark) : text(connection, response)]
   ensure
@@ -71,14 +71,14 @@ class Integration::NativeGrantsTest < Integration::NativeTest
     response.headers.filter_map { |name, value| [name, value.gsub(/#[\w-]{11}/, "#id")] if DECIDING.include?(name) }.sort
   end
 
-  def text(connection, response) = connection.body(response, "GET", HttpClient.now + 10).gsub(/#[\w-]{11}|urn:uuid:[\h-]+/, "id")
+  def text(connection, response) = connection.body(response, "GET", HttpClient.now + HttpClient::PATIENCE).gsub(/#[\w-]{11}|urn:uuid:[\h-]+/, "id")
 
   # What comes of private updates, of public ones, and of what was there before.
   def updates(hub, stream, mark)
     connection = hub.client.connect
     connection.write(PUBLICATIONS.map { |body| publication("#{body}#{mark}", token: hub.publisher) }.join)
     PUBLICATIONS.each { assert_equal 200, answer(connection).status }
-    stream.until(mark, 20).map { |event| [event.type, event.data.gsub(/#[\w-]{11}/, "#id")] }
+    stream.until(mark).map { |event| [event.type, event.data.gsub(/#[\w-]{11}/, "#id")] }
   ensure
     connection&.close
   end

@@ -53,7 +53,7 @@ class Integration::NativeHttpTest < Integration::NativeTest
     connection.write(publication("topic=#{BOOK}&data=before", token: hub.publisher) + subscription_to(BOOK) +
       publication("topic=#{BOOK}&data=never", token: hub.publisher))
     assert_equal 200, answer(connection).status
-    stream = EventStream.new(connection, connection.head(HttpClient.now + 5))
+    stream = EventStream.new(connection, connection.head(HttpClient.now + HttpClient::PATIENCE))
     assert_equal "text/event-stream", stream["content-type"]
     stream.comments_until(1)
     hub.publish(BOOK, "after")
@@ -82,7 +82,7 @@ class Integration::NativeHttpTest < Integration::NativeTest
     connection = connect(hub)
     2.times do
       connection.write(publication(body, token: hub.publisher, headers: {"Expect" => "100-continue"}).delete_suffix(body))
-      assert_equal 100, connection.head(HttpClient.now + 5).status
+      assert_equal 100, connection.head(HttpClient.now + HttpClient::PATIENCE).status
       connection.write(body)
       assert_equal 200, answer(connection).status
     end
@@ -114,7 +114,7 @@ class Integration::NativeHttpTest < Integration::NativeTest
     connection = HttpClient::Connection.new(slow)
     assert_equal 200, answer(connection).status
     subscription_to(BOOK, headers: {"Last-Event-ID" => "earliest"}).each_char { |byte| slow.write(byte) }
-    assert_equal 200, connection.head(HttpClient.now + 5).status
+    assert_equal 200, connection.head(HttpClient.now + HttpClient::PATIENCE).status
   end
 
   MALFORMED = {
@@ -181,7 +181,7 @@ class Integration::NativeHttpTest < Integration::NativeTest
         nil
       end
       assert_refused 413, answer(HttpClient::Connection.new(sending))
-      writer.join(10) || flunk("it is neither read nor closed")
+      writer.join(60) || flunk("it is neither read nor closed")
     end
     assert_well hub
   end
@@ -202,7 +202,7 @@ class Integration::NativeHttpTest < Integration::NativeTest
     before = hub.metrics["subscribers"]
     chatty = socket(hub)
     chatty.write(subscription_to(BOOK))
-    stream = EventStream.new(connection = HttpClient::Connection.new(chatty), connection.head(HttpClient.now + 5))
+    stream = EventStream.new(connection = HttpClient::Connection.new(chatty), connection.head(HttpClient.now + HttpClient::PATIENCE))
     100.times { chatty.write("GET / HTTP/1.1\r\n\r\n") }
     hub.publish(BOOK, "read on")
     assert_equal "read on", stream.next.data
@@ -222,7 +222,7 @@ class Integration::NativeHttpTest < Integration::NativeTest
         asking.write(request)
         assert_equal 200, answer(connection = HttpClient::Connection.new(asking)).status
         asking.write("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n") if open
-        open ? assert_equal(200, answer(connection).status) : assert_nil(asking.wait_readable(5) && asking.read(1), request)
+        open ? assert_equal(200, answer(connection).status) : assert_nil(asking.wait_readable(60) && asking.read(1), request)
       end
     end
   end

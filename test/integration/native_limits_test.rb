@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "support/native_test"
-require "hikyaku/server/open_files"
+require "hikyaku/open_files"
 require "tmpdir"
 
 # How many connections the server of the engine in C takes, from where, and what it does when there is no room for more.
@@ -17,7 +17,7 @@ class Integration::NativeLimitsTest < Integration::NativeTest
     streams.each { |stream| assert_equal "served", stream.next.data }
     other = ending(TCPSocket.new("127.0.0.1", hub.port, "127.0.0.2"))
     other.write(subscription_to(BOOK))
-    assert_equal 200, HttpClient::Connection.new(other).head(HttpClient.now + 5).status
+    assert_equal 200, HttpClient::Connection.new(other).head(HttpClient.now + HttpClient::PATIENCE).status
     streams.first.close
     eventually("room for another") { hub.subscribe({match: BOOK}).then { |stream| stream.is_a?(EventStream) && ending(stream) } }
     refusals = hub.metrics.select { |name, count| name.start_with?("refusals_total") && !name.include?("not_found") && count > 0 }
@@ -51,9 +51,10 @@ class Integration::NativeLimitsTest < Integration::NativeTest
 
   test "connections beyond the limit of open files are told when to come back, before they have asked, and the hub goes on" do
     hub = start_native(rlimit_nofile: 300)
-    room = Hikyaku::Server::OpenFiles.for_connections(300)
+    room = Hikyaku::OpenFiles.for_connections(300)
     stream = follow(hub, BOOK)
-    idle = Array.new(room - 1) { socket(hub) }
+    # Who has not sent a whole head would make room after a while.
+    busy = Array.new(room - 1) { socket(hub).tap { |each| each.write("POST /.well-known/mercure HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nx") } }
     refused = Array.new(100) { socket(hub) }
     refused.last(30).each do |asking|
       connection = HttpClient::Connection.new(asking)
@@ -62,7 +63,7 @@ class Integration::NativeLimitsTest < Integration::NativeTest
       assert_equal "close", response["connection"]
       assert_nil asking.read(1)
     end
-    idle.shift(2).each(&:close)
+    busy.shift(2).each(&:close)
     eventually("room for another") { hub.get("/healthz").status == 200 }
     hub.publish(BOOK, "on")
     assert_equal "on", stream.next.data
@@ -75,7 +76,7 @@ class Integration::NativeLimitsTest < Integration::NativeTest
     stream = follow(hub, BOOK)
     quiet = Array.new(5) { connect(hub).tap { |each| each.write("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n") } }
     quiet.each { |each| assert_equal 200, answer(each).status }
-    Array.new(Hikyaku::Server::OpenFiles.for_connections(300) - 6) { socket(hub) }
+    Array.new(Hikyaku::OpenFiles.for_connections(300) - 6) { socket(hub) }
     assert_equal 429, hub.get("/healthz").status
     sleep 1.1
     4.times { assert_equal 200, hub.get("/healthz").status }
@@ -91,7 +92,7 @@ class Integration::NativeLimitsTest < Integration::NativeTest
     refused.each { |each| assert_refused 429, answer(each), retry_after: true }
     other = ending(TCPSocket.new("127.0.0.1", hub.port, "127.0.0.2"))
     other.write("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
-    assert_equal 200, HttpClient::Connection.new(other).head(HttpClient.now + 5).status
+    assert_equal 200, HttpClient::Connection.new(other).head(HttpClient.now + HttpClient::PATIENCE).status
     silent.shift(2).each(&:close)
     eventually("room for another") { hub.get("/healthz").status == 200 }
     assert_operator hub.metrics.fetch(%(refusals_total{reason="too_many_of_address"})), :>=, 5

@@ -57,7 +57,7 @@ class NginxTest < Integration::Test
     ["x", "y" * 300_000, "z"].each do |data|
       id = publish(BOOK, data)
       # The next is published only when this one is there: a proxy that waits for more would wait for ever.
-      streams.each { |stream| stream.until(nil, 5) { _1.include?("id: #{id}\ndata: #{data}\n\n") } }
+      streams.each { |stream| stream.until { _1.include?("id: #{id}\ndata: #{data}\n\n") } }
     end
     streams.each { |stream| refute_match(/^(x-accel-buffering|content-encoding)/i, stream.errors) }
   end
@@ -65,7 +65,7 @@ class NginxTest < Integration::Test
   test "heartbeats keep an idle stream open for longer than nginx waits for the hub" do
     start_both("--heartbeat", "1") { |text| text.sub("proxy_read_timeout 75s", "proxy_read_timeout 2s") }
     stream = listen("--http2", subscription(@nginx, BOOK))
-    stream.until(nil, 10) { _1.scan(/^:/).size >= 5 }
+    stream.until { _1.scan(/^:/).size >= 5 }
     publish(BOOK, "still there")
     stream.until(/^data: still there/)
   end

@@ -10,7 +10,7 @@ require "support/puma_server"
 # `plugin :hikyaku`, and workers of Puma that are killed while they publish: the hub beside them takes an update whole or not
 # at all, and what the other workers publish goes on.
 class PumaWorkerDeathTest < Minitest::Test
-  PATIENCE = 40
+  PATIENCE = 180
   SETTINGS = "hikyaku anonymous: true, history: '256MiB', publisher_key: #{AccessTokens::SECRETS[:publisher].inspect}, " \
     "issuer: #{AccessTokens::ISSUER.inspect}, resource_identifier: #{AccessTokens::HUB_URL.inspect}".freeze
   # Each worker broadcasts for as long as it lives, and writes down what it was told is published. It dies in the midst of a

@@ -16,7 +16,7 @@ class RubyClientsTest < Integration::Test
     events = Thread::Queue.new
     thread = Thread.new { source.each { |event| events << event } }
     thread.report_on_exception = false
-    ending(Closing.new { source.close.then { thread.join(5) || flunk("the source did not end") } })
+    ending(Closing.new { source.close.then { thread.join(60) || flunk("the source did not end") } })
     events
   end
 

@@ -17,7 +17,7 @@ class StopTest < Integration::Test
       publishers = Array.new(3) { |number| publish_until_refused(hub, number) }
       sleep 0.3
       status = hub.stop(signal)
-      acknowledged = publishers.flat_map { |thread| thread.join(10)&.value || flunk("a publisher hangs") }
+      acknowledged = publishers.flat_map { |thread| thread.join(60)&.value || flunk("a publisher hangs") }
       assert_equal [true, 0], [status.exited?, status.exitstatus], hub.log
       refute_empty acknowledged
       streams.each do |stream|
@@ -60,7 +60,7 @@ class StopTest < Integration::Test
     eventually("the log's word of the stop") { hub.log.include?("stopping on TERM") }
     eventually("the end of new connections") { refuses_connections?(hub) }
     connection.write(body[10..])
-    response = connection.head(HttpClient.now + 5)
+    response = connection.head(HttpClient.now + HttpClient::PATIENCE)
     assert_equal 200, response.status
     assert_equal ["in flight"], stream.rest.map(&:data)
     assert_equal 0, hub.wait.exitstatus
@@ -73,10 +73,8 @@ class StopTest < Integration::Test
     sleep 0.2
     Process.kill("TERM", hub.pid)
     eventually("the log's word of the stop") { hub.log.include?("stopping on TERM") }
-    began = HttpClient.now
     Process.kill("TERM", hub.pid)
-    refute hub.wait.success?
-    assert_operator HttpClient.now - began, :<, 2
+    assert_equal 1, hub.wait.exitstatus
   end
 
   private

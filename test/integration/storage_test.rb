@@ -62,6 +62,35 @@ class StorageTest < Integration::Test
     assert_empty everything_of(forgetful)
   end
 
+  test "after a loss of power a reader from before is told, no id is given twice, and the log says how many updates may be missing" do
+    hub = start_hub("--storage", @folder)
+    before = Array.new(5) { |number| hub.publish([["topic", TOPIC], ["data", "update #{number}"]]) }
+    hub.stop("KILL")
+    segment = Dir["#{@folder}/hub/*.seg"].max
+    bytes = File.binread(segment)
+    at = bytes.index("update 2")
+    bytes[at..] = "\0".b * (bytes.bytesize - at)
+    File.binwrite(segment, bytes)
+    File.unlink("#{@folder}/hub/watermark")
+    hub.start
+    after = Array.new(10) { |number| hub.publish([["topic", TOPIC], ["data", "new #{number}"]]) }
+    assert_empty before & after
+    told = follow(hub, TOPIC, last_event_id: before[1]).until("new 9").map { |event| (event.type == "mercure") ? JSON.parse(event.data)["reason"] : event.data }
+    assert_equal ["lost", *Array.new(9) { |number| "new #{number}" }], told
+    told = follow(hub, TOPIC, last_event_id: before[3]).until("new 9").map { |event| (event.type == "mercure") ? JSON.parse(event.data)["reason"] : event.data }
+    assert_equal "unknown", told.first
+    assert_match(/ERROR.*#{@folder}.*up to \d+ acknowledged updates may be missing/, hub.log)
+  end
+
+  test "a hub whose folder was deleted acknowledges nothing more as synced, and says why" do
+    hub = start_hub("--storage", @folder, "--storage-level", "synced")
+    hub.publish([["topic", TOPIC], ["data", "kept"]])
+    FileUtils.rm_rf("#{@folder}/hub")
+    error = assert_raises(RuntimeError) { hub.publish([["topic", TOPIC], ["data", "lost"]]) }
+    assert_match(/\A5\d\d /, error.message)
+    assert_includes hub.log, "while it was in use"
+  end
+
   test "two hubs do not share a folder: the second says so and ends" do
     start_hub("--storage", @folder)
     said, status = serve_in_vain
@@ -118,7 +147,7 @@ class StorageTest < Integration::Test
     end
     stop = -> do
       stopped = true
-      thread.join(20) or raise "a writer does not end"
+      thread.join(60) or raise "a writer does not end"
       publisher.close
       acknowledged
     end

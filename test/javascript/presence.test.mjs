@@ -166,6 +166,18 @@ describe("presence", () => {
     assert.equal(last(), "Ada + -Bob");
   });
 
+  test("the page's own subscription, which the hub announces before the list comes, is no sign that the hub has kept the others", () => {
+    const {roster, list, come, world, last} = roster_with(["a", ada], ["b", bob]);
+    roster.doubt();
+    world.pass(10);
+    come("a2", ada);
+    list(["a2", ada]);
+    world.pass(19);
+    come("b2", bob);
+    world.pass(60);
+    assert.equal(last(), "");
+  });
+
   test("a list that was asked for before the connection was lost again is not taken", () => {
     const {roster, last} = roster_with(["a", ada]);
     roster.doubt();

@@ -39,11 +39,11 @@ class NativeReactorRequestsTest < Minitest::Test
     end
   end
 
-  def next_request = @reactor.next_request(timeout: 5).tap { |request| assert request, "no request came" }
+  def next_request = @reactor.next_request(timeout: 60).tap { |request| assert request, "no request came" }
 
   def read_until(socket, text)
     received = +"".b
-    Timeout.timeout(5) { received << socket.readpartial(65_536) until received.include?(text) }
+    Timeout.timeout(60) { received << socket.readpartial(65_536) until received.include?(text) }
     received
   rescue Timeout::Error, EOFError
     flunk "#{text.inspect} did not come, only #{received.inspect}"
@@ -81,7 +81,7 @@ class NativeReactorRequestsTest < Minitest::Test
     def env_of(bytes)
       socket = TCPSocket.new("127.0.0.1", @listener.addr[1])
       socket.write(bytes)
-      Timeout.timeout(5) { @envs.pop }
+      Timeout.timeout(60) { @envs.pop }
     ensure
       socket&.close
     end
@@ -189,10 +189,10 @@ class NativeReactorRequestsTest < Minitest::Test
     last = next_request
     refute last.keep_alive?
     @reactor.answer(last, OK, "ok")
-    assert_equal "#{OK}ok", Timeout.timeout(5) { socket.read }
+    assert_equal "#{OK}ok", Timeout.timeout(60) { socket.read }
     socket = connect(request("GET /1"))
     @reactor.answer(next_request, OK, "ok", close: true)
-    assert_equal "#{OK}ok", Timeout.timeout(5) { socket.read }
+    assert_equal "#{OK}ok", Timeout.timeout(60) { socket.read }
   end
 
   test "a request that was answered is void" do
@@ -224,7 +224,7 @@ class NativeReactorRequestsTest < Minitest::Test
     assert large.body_too_large?
     assert_equal ["1001", ""], [large.env["CONTENT_LENGTH"], large.env["rack.input"].read]
     @reactor.answer(large, "HTTP/1.1 413 Content Too Large\r\ncontent-length: 0\r\n\r\n")
-    assert_match(/ 413 /, Timeout.timeout(5) { socket.read })
+    assert_match(/ 413 /, Timeout.timeout(60) { socket.read })
     chunked, = ask("POST /x", "Transfer-Encoding: chunked", body: "3e9\r\n#{"x" * 1_001}\r\n0\r\n\r\n")
     assert_equal ["1001", true, nil], [chunked.env["CONTENT_LENGTH"], chunked.body_too_large?, chunked.env["HTTP_TRANSFER_ENCODING"]]
   end
@@ -316,7 +316,7 @@ class NativeReactorRequestsTest < Minitest::Test
     own = @reactor.answer_yourself(request).tap { |each| @open << each }
     own.write("anything")
     own.close
-    assert_equal "anything", Timeout.timeout(5) { socket.read }
+    assert_equal "anything", Timeout.timeout(60) { socket.read }
     request, socket = ask("GET /x")
     reset(socket)
     wait_until { @reactor.stats[:connections].zero? }
@@ -341,13 +341,13 @@ class NativeReactorRequestsTest < Minitest::Test
     threads = Array.new(4) { Thread.new { @reactor.next_request } }
     wait_until { threads.all? { |thread| thread.status == "sleep" } }
     threads.first.kill
-    assert Timeout.timeout(5) { threads.first.join }
+    assert Timeout.timeout(60) { threads.first.join }
     threads[1].report_on_exception = false
     threads[1].raise(ArgumentError, "enough")
-    assert_raises(ArgumentError) { Timeout.timeout(5) { threads[1].join } }
+    assert_raises(ArgumentError) { Timeout.timeout(60) { threads[1].join } }
     assert threads[2].alive?
     @reactor.stop
-    threads.drop(2).each { |thread| assert_nil Timeout.timeout(5) { thread.value } }
+    threads.drop(2).each { |thread| assert_nil Timeout.timeout(60) { thread.value } }
     assert_nil @reactor.next_request
     assert_nil @reactor.next_request(timeout: 0.01)
   end
@@ -396,7 +396,7 @@ class NativeReactorRequestsTest < Minitest::Test
     GC.stress = false
   end
 
-  def wait_until(seconds: 5)
+  def wait_until(seconds: 60)
     deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
     sleep 0.005 until yield || Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
     assert yield, "it did not come true"

@@ -55,7 +55,7 @@ class NativeReactorSessionsTest < Minitest::Test
 
     # The next frame; nil at the end.
     def hear
-      Timeout.timeout(5) do
+      Timeout.timeout(60) do
         @reader.read(@socket.readpartial(65_536)) { |frame, _| @frames << frame } while @frames.empty?
         @frames.shift
       end
@@ -151,7 +151,7 @@ class NativeReactorSessionsTest < Minitest::Test
     begin_reactor(open: false)
     waiter = Thread.new { @reactor.next_hello }
     @reactor.stop
-    assert waiter.join(5)
+    assert waiter.join(60)
     assert_nil waiter.value
   end
 
@@ -168,7 +168,7 @@ class NativeReactorSessionsTest < Minitest::Test
     assert_equal 4, frame&.id
     assert_nil client.hear
     client.close
-    assert stopping.join(5)
+    assert stopping.join(60)
     @engine.close(now: 1.0, wall: 1)
     @closed = true
     assert_nil @reactor.broker_stats
@@ -181,7 +181,7 @@ class NativeReactorSessionsTest < Minitest::Test
     @reactor.on_storage_failure { |error| failures << error }
     client = enter
     without_room { assert_equal Wire::Code::FAILED, client.say(Wire.send_message(id: 2, to: "q", payload: "x", level: 1)).hear.code }
-    error = Timeout.timeout(5) { failures.pop }
+    error = Timeout.timeout(60) { failures.pop }
     assert_kind_of Hikyaku::Broker::StorageFailed, error
     assert_same error, @reactor.storage_failure
     assert_includes @log.string, "the broker's storage has failed: #{error.message}"

@@ -36,7 +36,7 @@ class PublisherHikyakuHubTest < Minitest::Test
     opened.pop
   end
 
-  def event = Timeout.timeout(5) { @events.pop }
+  def event = Timeout.timeout(60) { @events.pop }
 
   def teardown
     @source&.close

@@ -16,7 +16,7 @@ class BrokerProcess
 
   ENGINE = ENV.fetch("HIKYAKU_TEST_ENGINE", "c")
   EXE = [RbConfig.ruby, File.expand_path("../../exe/hikyaku", __dir__)].freeze
-  PATIENCE = 30
+  PATIENCE = 180
   # Small, so that segments are begun, dropped and made while a test runs.
   SEGMENT_BYTES = 1_048_576
   private_constant :EXE, :PATIENCE, :SEGMENT_BYTES
@@ -62,12 +62,20 @@ class BrokerProcess
     start
   end
 
+  # Starts it, and does not wait until it answers.
+  #
+  # @param env [Hash{String => String}] of this start alone
+  # @return [void]
+  def launch(env = {})
+    prefix = (@command.first == "broker") ? "--" : "--broker-"
+    kept = ["--storage", @storage, "#{prefix}segment-bytes", SEGMENT_BYTES.to_s] if @storage
+    @pid = Process.spawn(@env.merge(env), *@within, *EXE, *@command, "--engine", ENGINE, "#{prefix}socket", @socket, *kept, *@flags, out: [@log, "a"], err: [@log, "a"], **@spawning)
+  end
+
   # @return [self]
   # @raise [NotStarted]
   def start
-    prefix = (@command.first == "broker") ? "--" : "--broker-"
-    kept = ["--storage", @storage, "#{prefix}segment-bytes", SEGMENT_BYTES.to_s] if @storage
-    @pid = Process.spawn(@env, *@within, *EXE, *@command, "--engine", ENGINE, "#{prefix}socket", @socket, *kept, *@flags, out: [@log, "a"], err: [@log, "a"], **@spawning)
+    launch
     deadline = now + PATIENCE
     until answers?
       status = Process.wait2(@pid, Process::WNOHANG)&.last
@@ -139,6 +147,14 @@ class BrokerProcess
     raise reports.join("\n") if reports.any?
   end
 
+  # @return [Boolean]
+  def answers?
+    UNIXSocket.new(@socket).close
+    true
+  rescue SystemCallError
+    false
+  end
+
   private
 
   def give_up(status)
@@ -154,12 +170,5 @@ class BrokerProcess
   def with_sanitizers(env)
     ours = Sanitizers.environment
     ours.merge(env, {"LD_PRELOAD" => [ours["LD_PRELOAD"], env["LD_PRELOAD"]].compact.join(" ")})
-  end
-
-  def answers?
-    UNIXSocket.new(@socket).close
-    true
-  rescue SystemCallError
-    false
   end
 end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "hikyaku/broker/client"
+require "timeout"
 require_relative "scripted_broker"
 
 # For tests of a client against a broker that follows a script: what real brokers do seldom, and at the worst moment.
@@ -34,7 +35,19 @@ module BrokerScript
     end
   end
 
-  def eventually(seconds = 10)
+  # The next frame of a type; numbers of deliveries begin at 0 in tests.
+  def next_of(heard, type)
+    Timeout.timeout(60) do
+      loop do
+        frame = heard.pop
+        return frame if Wire::Frames.name_of(frame) == type
+      end
+    end
+  end
+
+  def number(delivery) = delivery - (1 << 36)
+
+  def eventually(seconds = 60)
     deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
     until (found = yield)
       flunk "it did not come about" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline

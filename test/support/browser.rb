@@ -24,7 +24,7 @@ class TestBrowser
   private_constant :SWITCHES
 
   # Gives the block at most this many seconds, because a loaded machine is slow; it returns as soon as it can.
-  PATIENCE = 20
+  PATIENCE = 180
 
   # One page of the browser, with what it logged and asked for.
   class Page
@@ -34,7 +34,7 @@ class TestBrowser
       @page = page
       @complaints = []
       page.command("Log.enable")
-      page.on("Log.entryAdded") { |event| note(event["entry"]["level"], event["entry"]["text"]) }
+      page.on("Log.entryAdded") { |event| note(event["entry"]["level"], event["entry"].values_at("text", "url").compact.join(" ")) }
       page.on("Runtime.consoleAPICalled") { |event| note(event["type"], event["args"].map { |arg| arg["value"] || arg["description"] }.join(" ")) }
       page.on("Runtime.exceptionThrown") { |event| note("error", event.dig("exceptionDetails", "exception", "description") || event.dig("exceptionDetails", "text")) }
     end
@@ -96,7 +96,7 @@ class TestBrowser
   # @param switches [Hash{String => String, nil}] further ones of Chromium's command line
   def initialize(switches = {})
     @browser = Ferrum::Browser.new(
-      browser_path: Availability.path_of("chromium"), headless: true, timeout: PATIENCE, process_timeout: 40, window_size: DESKTOP,
+      browser_path: Availability.path_of("chromium"), headless: true, timeout: PATIENCE, process_timeout: 120, window_size: DESKTOP,
       browser_options: SWITCHES.merge("host-resolver-rules" => "MAP #{NAME} 127.0.0.1").merge(switches)
     )
   end

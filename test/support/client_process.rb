@@ -8,7 +8,7 @@ require "tempfile"
 #     client.until(/data: Dune/)
 #     client.close
 class ClientProcess
-  PATIENCE = 15
+  PATIENCE = 180
 
   # It did not print in time what it should, or did not end.
   class TooLate < StandardError

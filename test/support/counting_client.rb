@@ -8,7 +8,7 @@ class CountingClient
   SOURCE = File.expand_path("counting_client.c", __dir__)
   PROGRAM = File.expand_path("../../tmp/counting_client", __dir__)
   FLAGS = %w[-std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror].freeze
-  PATIENCE = 60
+  PATIENCE = 180
   private_constant :SOURCE, :PROGRAM, :FLAGS, :PATIENCE
 
   # Events of the stream with the fewest and with the most, events that were not the next one, streams that have ended.

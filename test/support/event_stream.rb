@@ -8,6 +8,8 @@ class EventStream
   Event = Struct.new(:id, :type, :data, keyword_init: true)
   # What "nothing more comes" is worth waiting for, once something else has shown that it would have come.
   SILENCE = 0.15
+  PATIENCE = 180
+  private_constant :PATIENCE
 
   # @return [HttpClient::Response] status and headers
   attr_reader :response
@@ -39,7 +41,7 @@ class EventStream
   def [](header) = @response[header]
 
   # @return [Event] the next one
-  def next(seconds = 5)
+  def next(seconds = PATIENCE)
     deadline = HttpClient.now + seconds
     advance(deadline) while @events.empty? && !@ended
     raise EOFError, "the stream ended before the event" if @events.empty?
@@ -47,13 +49,13 @@ class EventStream
   end
 
   # @return [Array<Event>]
-  def take(count, seconds = 10)
+  def take(count, seconds = PATIENCE)
     deadline = HttpClient.now + seconds
     Array.new(count) { self.next([deadline - HttpClient.now, 0.01].max) }
   end
 
   # @return [Array<Event>] up to the event with this data, without it
-  def until(data, seconds = 10)
+  def until(data, seconds = PATIENCE)
     deadline = HttpClient.now + seconds
     found = []
     loop do
@@ -64,14 +66,14 @@ class EventStream
   end
 
   # @return [Array<Event>] what comes until the server ends the stream
-  def rest(seconds = 10)
+  def rest(seconds = PATIENCE)
     deadline = HttpClient.now + seconds
     advance(deadline) until @ended
     @events.shift(@events.size)
   end
 
   # @return [Array<String>] comments, waiting for so many
-  def comments_until(count, seconds = 5)
+  def comments_until(count, seconds = PATIENCE)
     deadline = HttpClient.now + seconds
     advance(deadline) while @comments.size < count && !@ended
     @comments

@@ -14,7 +14,7 @@ require_relative "free_port"
 #     firefox.until("not there") { firefox.js("return document.title") == "page" }
 #     firefox.quit
 class Firefox
-  PATIENCE = 20
+  PATIENCE = 180
   STARTING = 60
   private_constant :PATIENCE, :STARTING
 

@@ -11,7 +11,7 @@ class HttpClient
   class TooLate < StandardError
   end
 
-  PATIENCE = 5
+  PATIENCE = 180
 
   def self.now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 

@@ -64,7 +64,7 @@ module Integration
     end
 
     # @return [Array<Hash>] so many events of a node client, waiting for them
-    def node_events(client, count, seconds = 15)
+    def node_events(client, count, seconds = 60)
       client.until(nil, seconds) { said_in(_1).size >= count }
       said(client, "event")
     end
@@ -85,7 +85,7 @@ module Integration
     end
 
     # Waits for the block to give something.
-    def eventually(what, seconds = 15)
+    def eventually(what, seconds = 60)
       deadline = HttpClient.now + seconds
       until (value = yield)
         flunk("#{what} did not come in #{seconds} s") if HttpClient.now > deadline

@@ -15,7 +15,7 @@ class NginxProxy
   include AwaitedProcess
 
   CONFIGURATION = File.expand_path("../../docs/guides/nginx.conf", __dir__)
-  PATIENCE = 10
+  PATIENCE = 180
   private_constant :CONFIGURATION, :PATIENCE
 
   # @return [Integer] with TLS

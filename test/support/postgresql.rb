@@ -12,7 +12,7 @@ class PostgreSQL
   GEMFILE = File.expand_path("../../gemfiles/postgresql.gemfile", __dir__)
   # It refuses to be run by root.
   USER = "postgres"
-  PATIENCE = 60
+  PATIENCE = 180
   private_constant :USER, :PATIENCE
 
   class << self

@@ -115,7 +115,7 @@ module Protocol
     end
 
     # Waits for what happens behind the answer, such as the end of a subscription.
-    def eventually(seconds = 8)
+    def eventually(seconds = 60)
       deadline = HttpClient.now + seconds
       until yield
         flunk "it has not come about in #{seconds} seconds" if HttpClient.now > deadline

@@ -12,7 +12,7 @@ require_relative "http_client"
 # Puma as its users start it, with `plugin :hikyaku`: a process of its own in a folder of its own.
 class PumaServer
   ROOT = File.expand_path("../..", __dir__)
-  PATIENCE = 40
+  PATIENCE = 180
   PUMA = %w[bundle exec puma -C puma.rb].freeze
   # An application that publishes what it is asked to, and says who did it.
   APPLICATION = <<~'RUBY'

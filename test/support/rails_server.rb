@@ -19,7 +19,7 @@ class RailsServer
   # The Rails that the tests run with, and the one that the examples are written for.
   RAILS = Gem.loaded_specs["railties"].version.segments.first(2).join(".")
   WRITTEN_FOR = /(?<=load_defaults |Migration\[|Schema\[)[\d.]+/
-  PATIENCE = 40
+  PATIENCE = 180
   private_constant :LEFT_OUT, :RAILS, :WRITTEN_FOR, :PATIENCE
 
   # A copy of the example that any number of processes may use.

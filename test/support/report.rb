@@ -46,10 +46,11 @@ module Report
     attr_accessor :running
   end
 
-  # Remembers the test that runs.
+  # Remembers the test that runs, and shows bin/test that the tests go on.
   module Named
     def before_setup
       Report.running = location_name
+      File.utime(nil, nil, PATH) if PATH
       super
     end
 

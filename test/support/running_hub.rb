@@ -15,11 +15,11 @@ class RunningHub
   # As HubServer's.
   ENGINE = ENV.fetch("HIKYAKU_TEST_ENGINE", "c")
   COMMAND = [RbConfig.ruby, File.expand_path("../../exe/hikyaku", __dir__), "serve"].freeze
-  PATIENCE = 30
+  PATIENCE = 180
   private_constant :COMMAND, :PATIENCE
 
   # Seconds for a graceful stop, which the hub itself bounds; more means that it hangs.
-  STOP_PATIENCE = 20
+  STOP_PATIENCE = 180
   private_constant :STOP_PATIENCE
 
   attr_reader :port
@@ -40,8 +40,16 @@ class RunningHub
     start
   end
 
+  # Starts it, and does not wait until it answers.
+  #
+  # @param env [Hash{String => String}] of this start alone
+  # @return [void]
+  def launch(env = {})
+    @pid = Process.spawn(@env.merge(env), *COMMAND, "--dev", "--engine", ENGINE, "--listen", "#{@host}:#{port}", *@flags, out: @log, err: @log, **@spawning)
+  end
+
   def start
-    @pid = Process.spawn(@env, *COMMAND, "--dev", "--engine", ENGINE, "--listen", "#{@host}:#{port}", *@flags, out: @log, err: @log, **@spawning)
+    launch
     deadline = now + PATIENCE
     until answers?
       give_up if now > deadline || Process.waitpid(@pid, Process::WNOHANG)
@@ -79,16 +87,9 @@ class RunningHub
     response.body
   end
 
-  private
-
-  def give_up
-    stop("KILL")
-    raise "the hub did not start: #{log}"
-  end
-
-  def post(url, body, type, headers = {}) = Net::HTTP.post(URI(url), body, {"content-type" => type}.merge(headers))
-
   # Any answer will do; a port that is open is not yet a hub that answers.
+  #
+  # @return [Boolean]
   def answers?
     socket = Socket.tcp("127.0.0.1", port, connect_timeout: 1)
     socket.write("OPTIONS / HTTP/1.1\r\nHost: hub\r\nConnection: close\r\n\r\n")
@@ -98,4 +99,13 @@ class RunningHub
   ensure
     socket&.close
   end
+
+  private
+
+  def give_up
+    stop("KILL")
+    raise "the hub did not start: #{log}"
+  end
+
+  def post(url, body, type, headers = {}) = Net::HTTP.post(URI(url), body, {"content-type" => type}.merge(headers))
 end

@@ -41,7 +41,7 @@ module Sanitizers
   def environment
     compile
     {
-      "LD_PRELOAD" => runtime, "ASAN_OPTIONS" => "detect_leaks=0", "UBSAN_OPTIONS" => "print_stacktrace=1",
+      "LD_PRELOAD" => runtime, "ASAN_OPTIONS" => "detect_leaks=0:use_sigaltstack=0", "UBSAN_OPTIONS" => "print_stacktrace=1",
       "RUBYOPT" => "#{ENV["RUBYOPT"]} -I#{FOLDER} -r#{LIBRARY}"
     }
   end

@@ -12,7 +12,7 @@ require "fileutils"
 #     broker.address   # => "unix:/tmp/…/broker.sock"
 #     broker.close
 class ScriptedBroker
-  PATIENCE = 10
+  PATIENCE = 180
   Wire = Hikyaku::Broker::Wire
 
   # The script expects something that does not come.

@@ -8,7 +8,7 @@ require_relative "snippets"
 
 # Runs the snippets of one document from top to bottom, as a reader would, in one folder and on ports of its own.
 class SnippetRunner
-  PATIENCE = 30
+  PATIENCE = 180
   # The addresses that documents speak of.
   HUB = "127.0.0.1:3030"
   RACK = "localhost:9292"

@@ -20,7 +20,7 @@ class StaticServer
   # What each is called where it is installed.
   PROGRAMS = {"nginx" => "nginx", "apache" => "apache2", "lighttpd" => "lighttpd", "h2o" => "h2o", "puma" => nil, "webrick" => nil}.freeze
   MODULES = "/usr/lib/apache2/modules"
-  PATIENCE = 15
+  PATIENCE = 180
   private_constant :MODULES, :PATIENCE
 
   # @return [Integer]

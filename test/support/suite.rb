@@ -6,6 +6,7 @@ require_relative "suite/part"
 require_relative "suite/runner"
 require_relative "suite/selection"
 
+$stdout.sync = true
 Dir.chdir(File.expand_path("../..", __dir__))
 begin
   parts = Suite::Selection.new(ARGV).parts

@@ -70,10 +70,15 @@ class SuiteTest < Minitest::Test
   end
 
   test "a test that hangs is stopped, and it is said which and where" do
-    passed, out = run_tests("test(%(hangs)) { sleep }", limit: 6)
+    passed, out = run_tests("test(%(hangs)) { sleep }", limit: 12)
     refute passed
     assert_match(/still running: SampleTest#test_hangs\n.*sample_test.rb:3:in `sleep'/m, out)
     assert_match(/^files +FAILED .*stopped after 0 minutes/, out)
+  end
+
+  test "tests that go on are not stopped, however long they take together" do
+    passed, out = run_tests("3.times { |n| test(n.to_s) { sleep 5 } }", limit: 12)
+    assert passed, out
   end
 
   test "the second command of a part runs only if the first did well" do

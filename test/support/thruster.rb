@@ -12,7 +12,7 @@ class Thruster
   include AwaitedProcess
 
   GUIDE = File.expand_path("../../docs/guides/deployment.md", __dir__)
-  PATIENCE = 30
+  PATIENCE = 180
   private_constant :GUIDE, :PATIENCE
 
   # @return [Integer, nil] nil while it does not run

@@ -12,7 +12,7 @@ class TickerServer
   include AwaitedProcess
 
   FOLDER = File.expand_path("../../examples/ticker", __dir__)
-  PATIENCE = 40
+  PATIENCE = 180
   private_constant :PATIENCE
 
   attr_reader :port

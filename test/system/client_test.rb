@@ -21,6 +21,8 @@ class ClientTest < Minitest::Test
   TABS = ["SharedWorker"].freeze
   ALONE = %w[SharedWorker locks].freeze
   SHARING = {"worker" => WORKER, "tabs" => TABS}.freeze
+  # A browser writes it to the console when a stream ended before a change of it arrived. The client then opens another stream.
+  ENDED_STREAM = %r{status of 404 .*/\.well-known/mercure/streams/}
 
   def setup
     skip_unless_available("chromium")
@@ -30,7 +32,7 @@ class ClientTest < Minitest::Test
 
   def teardown
     return if skipped?
-    assert_equal [], @pages.flat_map(&:complaints), "the console is not empty" unless @complaints_expected
+    assert_empty @pages.flat_map(&:complaints).grep_v(ENDED_STREAM), "the console is not empty" unless @complaints_expected
   ensure
     @pages&.each(&:close)
     @site&.stop

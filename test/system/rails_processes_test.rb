@@ -115,7 +115,7 @@ class RailsProcessesTest < Minitest::Test
       "not preloaded" => RailsServer::PUMA + ["-w", "1", "--bind", "tcp://127.0.0.1:#{port}"],
       "rails server" => ["env", "WEB_CONCURRENCY=2", "bin/rails", "server", "-p", port.to_s, "-b", "127.0.0.1"]
     }.each do |name, command|
-      output, status = @folder.run("timeout", "30", *command, PORT: port.to_s)
+      output, status = @folder.run("timeout", "180", *command, PORT: port.to_s)
       refute status.success?, name
       refute_equal 124, status.exitstatus, "#{name} went on"
       assert_match(/the server has several processes, and a hub lives in one: .*config\.hikyaku\.hub/, output, name)

@@ -13,7 +13,7 @@ require "support/free_port"
 class CodecRackExamplesTest < Minitest::Test
   ROOT = File.expand_path("../../..", __dir__)
   PACKED = "application/vnd.msgpack"
-  PATIENCE = 40
+  PATIENCE = 60
 
   # One of them, on a free port of the loopback.
   class Server

@@ -158,13 +158,13 @@ class HTTPClientConnectionTest < Minitest::Test
       piped do |reader, writer|
         posting = Thread.new { client.post(server.url("/slow"), body: reader) }
         Thread.pass until server.log.any? || posting.status == "sleep"
-        assert_equal 200, Timeout.timeout(10) { client.get(server.url("/other")).status }
+        assert_equal 200, Timeout.timeout(60) { client.get(server.url("/other")).status }
         writer << "late"
         writer.close
         assert_equal "POST /slow\n", posting.value.body
       end
       piped do |reader, _writer|
-        error = Timeout.timeout(10) { assert_raises(Hikyaku::HTTP::TimedOut) { client.post(server.url("/never"), body: reader, timeout: 0.1) } }
+        error = Timeout.timeout(60) { assert_raises(Hikyaku::HTTP::TimedOut) { client.post(server.url("/never"), body: reader, timeout: 0.1) } }
         assert_equal :total, error.phase
         assert_equal 200, client.get(server.url("/another")).status
       end
@@ -177,7 +177,7 @@ class HTTPClientConnectionTest < Minitest::Test
   private
 
   # Where it is not read as it should be, nothing would ever come.
-  def piped(&block) = Timeout.timeout(20) { IO.pipe(&block) }
+  def piped(&block) = Timeout.timeout(60) { IO.pipe(&block) }
 
   def exchange(body: nil)
     Client::Exchange.new(Hikyaku::HTTP::Request.new(body ? "POST" : "GET", "http://a.example/", body: body), Nobody.new, number: 1)

@@ -77,7 +77,7 @@ class HTTPClientDriverTest < Minitest::Test
   test "under a fiber scheduler a fiber that waits for an answer keeps no other from going on" do
     gate = Queue.new
     way = Misbehaving::AsTold.new do |_, _|
-      Timeout.timeout(5) { gate.pop } && nil
+      Timeout.timeout(60) { gate.pop } && nil
     rescue Timeout::Error
       "HTTP/1.1 503 Nobody came\r\nContent-Length: 0\r\n\r\n"
     end
@@ -155,14 +155,14 @@ class HTTPClientDriverTest < Minitest::Test
   # Until the answer is here to be read.
   # Nobody waits for the fetches: they go on all the same.
   def await_all(server, count)
-    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 10
+    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 60
     sleep(0.005) until server.log.size == count || Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
     assert_equal count, server.log.size
   end
 
   def await(path)
     socket = @manager.servers.to_a.first.connections.first.reading.first
-    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 20
+    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 60
     until socket.recv_nonblock(1_000_000, Socket::MSG_PEEK, exception: false).to_s.include?(Misbehaving.body_of(path))
       flunk "no answer" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
       sleep(0.002)

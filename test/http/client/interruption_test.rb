@@ -43,8 +43,8 @@ class HTTPClientInterruptionTest < Minitest::Test
         driver = Thread.new { client.get("#{url}/never") }
         driver.report_on_exception = false
         jar.interrupting { (how == :kill) ? driver.kill : driver.raise(Stop) }
-        (how == :kill) ? assert_nil(driver.join(5).value) : assert_raises(Stop) { driver.join(5) }
-        assert_equal "/wanted", Timeout.timeout(5) { wanted.value.body }
+        (how == :kill) ? assert_nil(driver.join(60).value) : assert_raises(Stop) { driver.join(60) }
+        assert_equal "/wanted", Timeout.timeout(60) { wanted.value.body }
       end
     ensure
       client.close
@@ -72,10 +72,10 @@ class HTTPClientInterruptionTest < Minitest::Test
         interrupted, other = drives ? threads : threads.reverse
         interrupt = -> { (how == :kill) ? interrupted.kill : interrupted.raise(Stop) }
         at_lock ? holding(client, interrupted, drives, &interrupt) : interrupt.call
-        (how == :kill) ? assert(interrupted.join(5)) : assert_raises(Stop) { interrupted.join(5) }
+        (how == :kill) ? assert(interrupted.join(60)) : assert_raises(Stop) { interrupted.join(60) }
         @held << true
-        assert_equal "/held", Timeout.timeout(5) { other.value }, [drives, at_lock, how].inspect
-        assert_equal "/wanted", Timeout.timeout(5) { client.get("#{url}/wanted").body }
+        assert_equal "/held", Timeout.timeout(60) { other.value }, [drives, at_lock, how].inspect
+        assert_equal "/wanted", Timeout.timeout(60) { client.get("#{url}/wanted").body }
       end
     ensure
       client.close

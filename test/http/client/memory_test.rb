@@ -161,7 +161,7 @@ class HTTPClientMemoryTest < Minitest::Test
     memory = open_memory
     File.open("#{@path}.lock") do |lock|
       lock.flock(File::LOCK_EX)
-      Thread.new { [memory.write("http://b.example", RECORD), memory.save] }.join(20) or flunk "it waits"
+      Thread.new { [memory.write("http://b.example", RECORD), memory.save] }.join(60) or flunk "it waits"
       assert_equal [before, RECORD], [File.read(@path), memory.read("http://b.example").slice("verdict", "link")]
     end
     memory.save

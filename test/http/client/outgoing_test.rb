@@ -214,7 +214,7 @@ class HTTPClientOutgoingTest < Minitest::Test
   private
 
   # Where it is not read as it should be, nothing would ever come.
-  def piped(&block) = Timeout.timeout(20) { IO.pipe(&block) }
+  def piped(&block) = Timeout.timeout(60) { IO.pipe(&block) }
 
   # @return [Array<Integer>] how much each write is given
   def written_pieces

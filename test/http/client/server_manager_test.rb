@@ -462,14 +462,14 @@ class HTTPClientServerManagerTest < Minitest::Test
   end
 
   # All that has come.
-  def hear(socket) = socket.wait_readable(5) ? socket.readpartial(10_000) : flunk("nothing comes")
+  def hear(socket) = socket.wait_readable(60) ? socket.readpartial(10_000) : flunk("nothing comes")
 
   def unfinished?(manager) = manager.connections.first.instance_variable_get(:@outgoing).unfinished?
 
   def now = Process.clock_gettime(Process::CLOCK_MONOTONIC) + @later
 
   def await
-    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 20
+    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 60
     until yield
       flunk "it did not come to that" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
       sleep(0.002)
@@ -500,7 +500,7 @@ class HTTPClientServerManagerTest < Minitest::Test
     manager.tend(now)
     until exchanges.all? { |one| one.listener.done? } || (block_given? && yield)
       reading, writing = manager.connections.flat_map(&:reading), manager.connections.flat_map(&:writing)
-      ready = IO.select(reading, writing, nil, 5) or break
+      ready = IO.select(reading, writing, nil, 20) or break
       manager.step(now, ready.flatten.to_h { |io| [io, true] })
       manager.tend(now)
     end

@@ -50,7 +50,7 @@ class HTTPProxyEndingTest < Minitest::Test
       tunnel.close
       ended = [getting, posting].zip(said).map { |browser, before| before + browser.read }
       ended.each { |text| assert text.end_with?("\r\n\r\nhalfhalf") }
-      assert thread.join(10)
+      assert thread.join(60)
       refute_includes server.log.map { |entry| entry[2] }, "/after"
     end
   end
@@ -66,7 +66,7 @@ class HTTPProxyEndingTest < Minitest::Test
         proxy.stop(grace: 20)
         gate << true
         assert_match(/\AHTTP\/1\.1 200 .*^Connection: close\r\n/mi, browser.read)
-        assert thread.join(10)
+        assert thread.join(60)
       end
     end
   end
@@ -78,7 +78,7 @@ class HTTPProxyEndingTest < Minitest::Test
         browser.write("GET #{server.url("/held")} HTTP/1.1\r\nHost: a\r\n\r\n")
         read_to(browser, "half")
         graces.each { |grace| proxy.stop(grace: grace) }
-        assert thread.join(20), graces.inspect
+        assert thread.join(60), graces.inspect
         assert_equal "", browser.read.to_s
       end
     end
@@ -100,7 +100,7 @@ class HTTPProxyEndingTest < Minitest::Test
       wait_until { proxy.account.prefetcher.size.zero? }
       assert_predicate thread, :alive?
       tunnel.close
-      assert thread.join(10)
+      assert thread.join(60)
     ensure
       3.times { gate << true }
     end

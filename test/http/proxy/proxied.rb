@@ -96,7 +96,7 @@ module Proxied
   end
 
   def wait_until
-    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 10
+    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 60
     sleep 0.01 until yield || Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
     assert yield
   end

@@ -59,7 +59,7 @@ class HTTPProxyRefusingTest < Minitest::Test
           browsers.each do |line, browser|
             count = talking.size
             browser.write("#{line}#{" HTTP/1.1" unless line.include?("HTTP/1.1")}\r\nHost: a\r\n\r\n")
-            assert_match(/\AHTTP\/1\.1 503 .*^Connection: close\r\n.*ulimit -n/m, browser.wait_readable(5) && browser.readpartial(4_096), line) unless line.start_with?("GET")
+            assert_match(/\AHTTP\/1\.1 503 .*^Connection: close\r\n.*ulimit -n/m, browser.wait_readable(60) && browser.readpartial(4_096), line) unless line.start_with?("GET")
             assert_match(/\AHTTP\/1\.1 503 .*ulimit -n/m, browser.readpartial(4_096), line) if line.start_with?("GET")
             next if line.start_with?("GET")
             wait_until { talking.size < count } # its descriptor is there again
@@ -67,7 +67,7 @@ class HTTPProxyRefusingTest < Minitest::Test
           end
           again.call
           late.connect(Addrinfo.tcp("127.0.0.1", proxy.port))
-          assert_match(/\AHTTP\/1\.1 503 .*^Connection: close\r\n.*ulimit -n/m, late.wait_readable(5) && late.readpartial(4_096))
+          assert_match(/\AHTTP\/1\.1 503 .*^Connection: close\r\n.*ulimit -n/m, late.wait_readable(60) && late.readpartial(4_096))
           late.close
         end
         assert_equal 200, get(proxy, server, "/after").first

@@ -38,7 +38,8 @@ VIEWS.each do |name, text|
   File.write(path, text)
 end
 FileUtils.mkdir_p("#{FOLDER}/config")
-File.write("#{FOLDER}/config/database.yml", "production: {adapter: sqlite3, database: ':memory:'}\n")
+# A connection that is closed when it was idle for five minutes takes a database in memory with it.
+File.write("#{FOLDER}/config/database.yml", "production: {adapter: sqlite3, database: ':memory:', idle_timeout: 0}\n")
 
 class CodecRails < Rails::Application
   config.root = FOLDER

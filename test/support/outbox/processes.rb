@@ -12,7 +12,7 @@ module OutboxProcesses
   APPLICATION = File.expand_path("application.rb", __dir__)
   GEMS = %w[BUNDLE_GEMFILE BUNDLE_PATH].freeze
   LIB = File.expand_path("../../../lib", __dir__)
-  PATIENCE = 60
+  PATIENCE = 180
 
   def setup
     super
@@ -80,7 +80,9 @@ module OutboxProcesses
       InSQLite.template = File.join(folder, "template.sqlite3").tap { |template| FileUtils.cp(database, template) }
     end
 
-    def database_url = "sqlite3:#{database}?timeout=10000&pool=10"
+    # A transaction that reads first, if only the columns of a table, and then writes would fail at once, whatever its timeout,
+    # when a courier has written in between: it waits for its turn when it begins, as it does by default from Rails 8 on.
+    def database_url = "sqlite3:#{database}?timeout=10000&pool=10&default_transaction_mode=immediate"
 
     private
 

@@ -8,7 +8,7 @@ module Suite
   # Runs parts in processes of their own, keeps their output apart, and ends with a table. One more runs at once than there are
   # processors: each waits for others much of its time.
   class Runner
-    LIMIT = 15 * 60 # seconds for one part: a test that hangs must not hang everything
+    LIMIT = 15 * 60 # seconds for one test, or one command: what hangs must not hang everything
     ROW = "%-14<part>s %-8<result>s %7<tests>s %8<skipped>s %9<time>s  %<remark>s"
     STILL = 30 # seconds between signs of life
 
@@ -59,18 +59,20 @@ module Suite
     end
 
     def perform(part, output, report_path)
-      began = now
-      said = began
+      began = said = now
       remark = nil
       passed = part.commands.all? do |command|
+        progress, moved = nil, now
         env, words = command.first.is_a?(Hash) ? [command.first, command.drop(1)] : [{}, command]
         pid = Process.spawn(env.merge("HIKYAKU_TEST_REPORT" => report_path), *words,
           in: File::NULL, pgroup: true, **streams(output))
         @lock.synchronize { @running[part] = pid }
         until (status = Process.wait2(pid, Process::WNOHANG)&.last)
           sleep 0.05
-          if remark.nil? && now - began > @limit
-            remark = "stopped after #{@limit / 60} minutes"
+          # A test process touches its report whenever a test begins: a busy machine is slow, and does not hang.
+          progress, moved = File.mtime(report_path), now unless progress == File.mtime(report_path)
+          if remark.nil? && now - moved > @limit
+            remark = "stopped after #{@limit / 60} minutes without progress"
             explain(pid) if part.tests && command.equal?(part.commands.last)
             stop(pid)
           elsif now - said > STILL

@@ -144,7 +144,7 @@ class HTTPProxyPrefetcherHeldTest < Minitest::Test
         wait_until { count(server, "/long") == 1 }
         browser = connect(proxy)
         browser.write("GET #{server.url("/long")} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n#{IMAGE}\r\n\r\n")
-        browser.wait_readable(5) if pieces == 1
+        browser.wait_readable(60) if pieces == 1
         4.times { gate << true }
         said = browser.read
         assert_operator said.bytesize, (pieces == 1) ? :< : :>, Site::PIECE.bytesize
@@ -235,7 +235,7 @@ class HTTPProxyPrefetcherHeldTest < Minitest::Test
 
   # @return [Array<String>] of the body
   def read_parts(browser, parser)
-    assert browser.wait_readable(10)
+    assert browser.wait_readable(60)
     parser << browser.readpartial(65_536)
     parts = []
     while (part = parser.next)
