@@ -19,7 +19,7 @@ class BrokerProcess
   PATIENCE = 180
   # Small, so that segments are begun, dropped and made while a test runs.
   SEGMENT_BYTES = 1_048_576
-  private_constant :EXE, :PATIENCE, :SEGMENT_BYTES
+  private_constant :EXE, :SEGMENT_BYTES
 
   # It did not start; the message is what it said.
   class NotStarted < StandardError
