@@ -41,7 +41,7 @@ class BrokerResourcesTest < Minitest::Test
       idlers(count / 2) { TCPSocket.new("127.0.0.1", port) }
       roll(sender)
       assert_operator Dir.children("/proc/#{broker.pid}/fd").size, :<=, limit - 20
-      assert_match(/for \d+ clients/, broker.log)
+      eventually("its limit") { broker.log.match?(/for \d+ clients/) }
       # Who says nothing gives its place to who does.
       assert ending(broker.client(timeout: 20)).send_message("orders", "late", level: :synced)
       refute_includes broker.log, "ERROR"
@@ -52,9 +52,9 @@ class BrokerResourcesTest < Minitest::Test
   test "a hub and a broker share what may be open, and neither takes all of it" do
     broker = serve(rlimit_nofile: 300)
     sender = ending(broker.client)
-    hub = broker.log[/Hub.*http:\/\/127\.0\.0\.1:(\d+)/i, 1] || broker.log[/127\.0\.0\.1:(\d+)/, 1]
+    hub = eventually("the hub's port") { broker.log[%r{is listening on http://127\.0\.0\.1:(\d+)}, 1] }.to_i
     idlers(200) { broker.connect }
-    idlers(200) { TCPSocket.new("127.0.0.1", hub.to_i) } if BrokerProcess::ENGINE == "c" # Puma takes all that come
+    idlers(200) { TCPSocket.new("127.0.0.1", hub) } if BrokerProcess::ENGINE == "c" # Puma takes all that come
     roll(sender)
     assert ending(broker.client(timeout: 20)).send_message("orders", "late", level: :synced)
     assert_operator Dir.children("/proc/#{broker.pid}/fd").size, :<=, 290
@@ -63,8 +63,7 @@ class BrokerResourcesTest < Minitest::Test
 
   test "a limit that is given and cannot be kept is said, with the one that counts" do
     broker = start("--max-connections", "5000", rlimit_nofile: 256)
-    said = broker.log[/broker_max_connections is 5000, but only 256 files may be open, which leaves room for (\d+) clients: .*ulimit -n/, 1]
-    assert said, broker.log
+    said = eventually("the warning") { broker.log[/broker_max_connections is 5000, but only 256 files may be open, which leaves room for (\d+) clients: .*ulimit -n/, 1] }
     # One that says nothing would give its place to the late one after a second.
     said.to_i.times { greeted(broker) }
     late = ending(broker.connect)
@@ -108,6 +107,7 @@ class BrokerResourcesTest < Minitest::Test
     sender.close(timeout: 5)
     broker.kill
     small = start("--max-memory", "1m", storage: broker.storage)
+    eventually("the warning") { small.log.include?("messages wait") }
     assert_equal 1, small.log.scan(/WARN.*20000 messages wait, which take \d+ bytes .*broker_max_memory is 1048576/).size, small.log
     client = ending(small.client)
     error = assert_raises(Client::Refused) { client.send_message("orders", "more") }

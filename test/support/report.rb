@@ -27,9 +27,12 @@ module Report
 
     def failed
       results.reject { |result| result.passed? || result.skipped? }.map do |result|
-        "#{result.klass}: #{result.name} (#{result.failure.message.lines.first(3).map(&:strip).join(" ")[0, 300]})"
+        "#{result.klass}: #{result.name} (#{legible(result.failure.message).lines.first(3).map(&:strip).join(" ")[0, 300]})"
       end
     end
+
+    # A message may hold bytes that are no text.
+    def legible(message) = message.dup.force_encoding(Encoding::UTF_8).scrub
 
     def list(skipped)
       io.puts "\nSKIPPED:", skipped.map { |line| "  #{line}" } if skipped.any?

@@ -30,6 +30,11 @@ class SuiteTest < Minitest::Test
     assert_match(/^FAILED: files .*\n  files: SampleTest: test_breaks \(no moon\)\n\z/, out)
   end
 
+  test "so is what failed with bytes that are no text" do
+    _, out = run_tests("test(%(breaks)) { flunk [0xe9, 0xff, 0x21].pack(%(C*)) }")
+    assert_match(/^FAILED: files .*\n  files: SampleTest: test_breaks \(\uFFFD\uFFFD!\)\n\z/, out)
+  end
+
   test "the slowest tests are named, once they take long" do
     _, out = run_tests("define_method(:time) { 12.0 }; test(%(takes its time)) { assert true }")
     assert_match(/^The slowest tests:\n +12\.0 s  files: SampleTest: test_takes_its_time$/, out)

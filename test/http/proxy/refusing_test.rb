@@ -58,6 +58,7 @@ class HTTPProxyRefusingTest < Minitest::Test
           talking = proxy.instance_variable_get(:@talking)
           browsers.each do |line, browser|
             count = talking.size
+            again.call
             browser.write("#{line}#{" HTTP/1.1" unless line.include?("HTTP/1.1")}\r\nHost: a\r\n\r\n")
             assert_match(/\AHTTP\/1\.1 503 .*^Connection: close\r\n.*ulimit -n/m, browser.wait_readable(60) && browser.readpartial(4_096), line) unless line.start_with?("GET")
             assert_match(/\AHTTP\/1\.1 503 .*ulimit -n/m, browser.readpartial(4_096), line) if line.start_with?("GET")
@@ -80,6 +81,9 @@ class HTTPProxyRefusingTest < Minitest::Test
   def without_descriptors
     limits = Process.getrlimit(:NOFILE)
     filling = []
+    # It would close what earlier tests have left open.
+    GC.start
+    GC.disable
     Process.setrlimit(:NOFILE, Dir.children("/proc/self/fd").map(&:to_i).max + 8, limits.last)
     fill = lambda do
       loop { filling << File.open(File::NULL) }
@@ -89,6 +93,7 @@ class HTTPProxyRefusingTest < Minitest::Test
     fill.call
     yield fill
   ensure
+    GC.enable
     Process.setrlimit(:NOFILE, *limits)
     filling.each(&:close)
   end
