@@ -23,7 +23,7 @@ class PublisherTokenMintTest < Minitest::Test
     assert_match(/\Aurn:uuid:\h{8}-/, claims.delete("jti"))
     assert_equal({
       "iss" => "https://shop.example.com", "aud" => "https://hub.example.com/h", "sub" => "https://shop.example.com",
-      "client_id" => "https://shop.example.com", "iat" => 1000, "exp" => 1300,
+      "client_id" => "https://shop.example.com", "iat" => 1000.7, "exp" => 1300.7,
       "authorization_details" => [
         {"type" => "https://mercure.rocks/authorization-detail", "actions" => ["publish"], "topics" => [{"match" => "*"}]}
       ]

@@ -20,15 +20,15 @@ module Hikyaku
         @revoked[subject] = at
       end
 
-      # Tokens say in whole seconds when they were issued: one of the very second of the revocation passes, so that who has
-      # to log in again can do so at once.
+      # A time in whole seconds may lie anywhere in its second: such a token is refused in the second of the revocation, too.
+      # Hikyaku's own tokens say when they were issued in fractions of a second, so that a user can sign in again at once.
       #
       # @param subject [String, nil]
       # @param issued_at [Float, nil] seconds since 1970; a token that does not say when it was issued counts as old
       # @return [Boolean]
       def cover?(subject, issued_at)
         revoked_at = @revoked[subject] or return false
-        issued_at.nil? || issued_at < revoked_at.floor
+        issued_at.nil? || issued_at <= ((issued_at == issued_at.floor) ? revoked_at.floor : revoked_at)
       end
     end
   end

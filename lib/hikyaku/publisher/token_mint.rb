@@ -48,7 +48,7 @@ module Hikyaku
 
       # @return [String] a new token
       def call
-        now = @clock.call.to_i
+        now = @clock.call.floor(6)
         claims = @claims.merge(iat: now, exp: now + @lifetime.to_i, jti: "urn:uuid:#{SecureRandom.uuid}")
         JWT.encode(claims, @key, @alg, @header)
       end

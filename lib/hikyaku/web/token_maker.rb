@@ -82,7 +82,7 @@ module Hikyaku
       # @param alg [String, nil] by the kind of key unless told
       # @param clock [#call] seconds since 1970
       # @raise [ConfigError] the key cannot be read or cannot sign; never holds the key
-      def initialize(issuer:, key:, audience:, alg: nil, clock: -> { Time.now.to_i })
+      def initialize(issuer:, key:, audience:, alg: nil, clock: -> { Process.clock_gettime(Process::CLOCK_REALTIME) })
         @issuer = issuer
         @audience = audience
         @clock = clock
@@ -104,7 +104,8 @@ module Hikyaku
       # @param key_id [String, nil] `kid`
       # @return [String] the token
       def call(publish: [], subscribe: [], payload: nil, broker: nil, expires_in: 3600, legacy: false, subject: nil, client_id: nil, key_id: nil)
-        now = @clock.call.to_i
+        # A revocation tells tokens of the same second apart by the fraction (RFC 7519 section 2, NumericDate).
+        now = @clock.call.floor(6)
         times = {iat: now, exp: now + expires_in.to_i}
         claims =
           if legacy
