@@ -73,7 +73,7 @@ class HTTPCacheTest < Minitest::Test
 
   test "status codes that may be kept without being told how long are those of RFC 9110, section 15.1" do
     kept = (200..599).select do |status|
-      another_cache
+      another_cache(heuristic: true)
       answer("last-modified: #{date(-1000)}", status: status)
     end
     assert_equal [200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501], kept
@@ -118,12 +118,23 @@ class HTTPCacheTest < Minitest::Test
 
   test "a response is fresh for as long as it says, and not a moment longer (section 4.2)" do
     lifetimes.each do |lines, seconds|
-      another_cache
+      another_cache(heuristic: true)
       answer(*lines, "etag: \"e\"")
       next assert_equal :miss, kind(ask(at: 0)), lines.inspect unless seconds
       assert_equal :fresh, kind(ask(at: seconds - 1)), lines.inspect if seconds > 0
       assert_equal :stale, kind(ask(at: seconds)), lines.inspect
     end
+  end
+
+  test "without a lifetime the server is asked each time, unless the cache was told to guess (section 4.2.2)" do
+    answer("last-modified: #{date(-30 * 86_400)}")
+    assert_equal :stale, kind(ask(at: 0))
+    assert_equal [["if-modified-since", date(-30 * 86_400)]], ask(at: 0).validators
+    assert_equal "body", not_modified(ask(at: 1), "last-modified: #{date(-30 * 86_400)}", at: 1).body
+    assert_equal :stale, kind(ask(at: 1)), "nor is it fresh once it was validated"
+    another_cache(heuristic: true)
+    answer("last-modified: #{date(-30 * 86_400)}")
+    assert_equal :fresh, kind(ask(at: 0))
   end
 
   test "the time that the answer took counts as age" do

@@ -15,7 +15,7 @@ class HTTPClientServersTest < Minitest::Test
     test "everything comes from #{kind}, pipelined, and what has not changed is not sent again" do
       skip_unless_available(program) if program
       server = StaticServer.new(kind, FILES)
-      client = Hikyaku::HTTP::Client.new(memory: nil, proxy: nil)
+      client = Hikyaku::HTTP::Client.new(memory: nil, proxy: nil, cache: true)
       begin
         assert_equal FILES["/empty.txt"], client.get(server.url("/empty.txt")).body
         3.times do

@@ -16,8 +16,9 @@ module Hikyaku
   module HTTP
     # A private cache in memory: RFC 9111. It does no I/O and has no clock; who uses it says what time it is, and lets one thread in at a time.
     #
-    # URLs are those of {Address#url}; a fragment does not count. Names of header fields are in lower case. What came for a request with
-    # Authorization, and is not public, is given to requests with the same Authorization only.
+    # URLs are those of {Address#url}; a fragment does not count. Names of header fields are in lower case. An answer that is not public is
+    # given only to requests that say the same in every field that may name a user: Authorization, Cookie, X-API-Key and any other that is
+    # not known to name none.
     #
     # @example
     #   cache = Hikyaku::HTTP::Cache.new(max_bytes: 8_388_608)
@@ -25,15 +26,17 @@ module Hikyaku
     #     body: "hello", requested_at: 0.0, received_at: 0.1)
     #   cache.find(method: "GET", url: "http://example.com/", headers: [], now: 30.0).fresh? # => true
     class Cache
-      MOST_URLS = 16
       MISS = Found.new(:miss)
       UNSATISFIABLE = Found.new(:unsatisfiable)
-      private_constant :MOST_URLS, :MISS, :UNSATISFIABLE
+      private_constant :MISS, :UNSATISFIABLE
 
       # @param max_bytes [Integer] of all that is stored, with headers, keys and the objects that hold them, about
       # @param max_entry_bytes [Integer, nil] of one response; nil: an eighth of max_bytes
+      # @param heuristic [Boolean] whether an answer without a lifetime is used without asking for a tenth of the time since it was last
+      #   changed, a day at most: RFC 9111, section 4.2.2. It is not told of a change meanwhile
       # @raise [ConfigError]
-      def initialize(max_bytes: 33_554_432, max_entry_bytes: nil)
+      def initialize(max_bytes: 33_554_432, max_entry_bytes: nil, heuristic: false)
+        @heuristic = heuristic
         @max_bytes = checked(:max_bytes, max_bytes)
         @max_entry_bytes = [checked(:max_entry_bytes, max_entry_bytes || (@max_bytes / 8)), @max_bytes].min
         @shelf = Shelf.new(@max_bytes)
@@ -75,7 +78,7 @@ module Hikyaku
         times = {requested_at: requested_at, received_at: received_at}
         return head_answered(key(url), inquiry, status, headers, times) if inquiry.head?
         return unless inquiry.get?
-        entry = Entry.new(url: key(url), status: status, headers: headers, body: body, inquiry: inquiry, **times)
+        entry = Entry.new(url: key(url), status: status, headers: headers, body: body, inquiry: inquiry, heuristic: @heuristic, **times)
         kept = keep?(entry, inquiry)
         supersede(entry.url, inquiry) if kept || Storing.superseding?(status, inquiry)
         return unless kept
@@ -111,22 +114,6 @@ module Hikyaku
       # @return [void]
       def invalidate(method:, url:, status:, headers:)
         Invalidation.urls(method: method, url: key(url), status: status, headers: headers).each { |gone| @shelf.remove_all(gone) }
-      end
-
-      # @param url [String]
-      # @return [Array<String>] the entity tags that are known of it
-      def etag(url) = @shelf[key(url)].filter_map(&:etag).uniq
-
-      # It looks through all that is stored.
-      #
-      # @param etag [String] a strong one: a weak one says too little
-      # @param origin [Origin, String, nil] nil: of any
-      # @return [Array<String>] the URLs, 16 at most, that it is known of; those of use last first
-      def urls_with(etag, origin: nil)
-        return [] unless etag.start_with?('"')
-        tag = etag.b
-        prefix = origin && "#{origin}/"
-        @shelf.each.lazy.select { |entry| entry.etag == tag && (prefix.nil? || entry.url.start_with?(prefix)) }.map(&:url).uniq.first(MOST_URLS)
       end
 
       # @return [Integer] that are taken, about

@@ -30,11 +30,11 @@ module Hikyaku
     # Any number of threads and fibers may share one. It has no thread of its own: who waits moves everything that is under way. Cookies are kept only
     # where a jar is given. TLS is verified. HTTP/2 is not spoken: for that there is httpx.
     #
-    # RFC 9110, RFC 9111 (a private cache in memory) and RFC 9112; requests that may change something are never pipelined, and never sent twice unless
+    # RFC 9110, RFC 9111 (a private cache in memory, if asked) and RFC 9112; requests that may change something are never pipelined, and never sent twice unless
     # their method allows it.
     class Client
       # @param memory [String, Memory, nil] a file that keeps for a day what is known of servers; nil: it is forgotten with the client
-      # @param cache [Boolean, Integer, Cache] whether answers are kept, as far as they allow it; the number of bytes (32 MiB)
+      # @param cache [Boolean, Integer, Cache] whether answers are kept in memory, as far as they allow it; true: 32 MiB of them; a number of bytes
       # @param timeouts [Hash{Symbol => Numeric}] seconds, see {Timeouts#initialize}; and total: for a request with all its redirects
       # @param max_connections [Integer] to one origin
       # @param pipelining [Boolean] false has each request wait for the answer before it, on several connections
@@ -54,7 +54,7 @@ module Hikyaku
       # @param attended [Boolean] whether a thread of its own goes on with what was begun by {#fetch} while nobody waits for it
       # @param options [Hash] those named here that have a default in {Settings#initialize}
       # @raise [ArgumentError]
-      def initialize(memory: Memory.default_path, cache: true, headers: {}, attended: false, **options)
+      def initialize(memory: Memory.default_path, cache: false, headers: {}, attended: false, **options)
         @attended = attended
         @settings = Settings.new(cache: cache_of(cache), headers: headers, **options)
         @memory = memory.is_a?(Memory) ? memory : Memory.new(memory, clock: WALL)

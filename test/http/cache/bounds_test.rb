@@ -40,7 +40,7 @@ class HTTPCacheBoundsTest < Minitest::Test
     assert_operator answer(FRESH, body: "x" * 5000).entry.bytes, :>=, empty + 5000
     assert_operator answer(FRESH, "x: #{"y" * 5000}", body: "").entry.bytes, :>=, empty + 5000
     assert_operator answer(FRESH, "vary: x", request: ["x: #{"y" * 5000}"], body: "").entry.bytes, :>=, empty + 5000
-    assert_operator answer(FRESH, request: ["authorization: #{"y" * 5000}"], body: "").entry.bytes, :>=, empty + 5000
+    assert_includes empty + 1..empty + 100, answer(FRESH, request: ["authorization: #{"y" * 5000}"], body: "").entry.bytes, "of who asks a digest is kept"
     assert_operator answer(FRESH, url: "#{URL}?#{"y" * 5000}", body: "").entry.bytes, :>=, empty + 5000
   end
 
@@ -119,6 +119,6 @@ class HTTPCacheBoundsTest < Minitest::Test
     end
     assert_operator cache.size, :>, 2
     cache.clear
-    assert_equal [0, 0, []], [cache.size, cache.bytes, cache.etag(url(1))]
+    assert_equal [0, 0, []], [cache.size, cache.bytes, cache.instance_variable_get(:@shelf)[url(1)]]
   end
 end

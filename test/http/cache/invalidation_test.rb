@@ -48,22 +48,4 @@ class HTTPCacheInvalidationTest < Minitest::Test
     cache.invalidate(method: "POST", url: "#{URL}#part", status: 200, headers: [])
     assert_equal [0, 0], [cache.size, cache.bytes]
   end
-
-  test "the entity tags of a URL are known" do
-    assert_equal [], cache.etag(URL)
-    answer("vary: x", "etag: \"a\"", request: ["x: a"])
-    answer("vary: x", "etag: W/\"b\"", request: ["x: b"])
-    answer("vary: x", "etag: \"a\"", request: ["x: c"])
-    assert_equal ["\"a\"", "W/\"b\""], cache.etag("#{URL}#part")
-  end
-
-  test "the URLs of a strong tag are known, within an origin where that is asked" do
-    ALL.each { |url| answer("etag: \"a\"", url: url) }
-    answer("etag: W/\"b\"", url: "http://example.com/weak")
-    assert_equal ALL.reverse, cache.urls_with("\"a\"")
-    assert_equal [OTHER, URL], cache.urls_with("\"a\"", origin: Hikyaku::HTTP::Address.parse(URL).origin)
-    assert_equal [[], [], []], ["W/\"b\"", "\"b\"", "a"].map { |tag| cache.urls_with(tag) }
-    40.times { |number| answer("etag: \"a\"", url: "http://example.com/#{number}") }
-    assert_equal (24..39).map { |number| "http://example.com/#{number}" }.reverse, cache.urls_with("\"a\"")
-  end
 end

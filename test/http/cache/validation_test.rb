@@ -130,7 +130,7 @@ class HTTPCacheValidationTest < Minitest::Test
     another_cache
     answer(FRESH, "etag: W/\"a\"", body: "weak")
     assert_equal "weak", not_modified(ask(at: 60), "etag: \"a\"", at: 60).body
-    assert_equal ["\"a\""], cache.etag(URL)
+    assert_equal "\"a\"", ask(at: 61).stored.entry.etag
   end
 
   test "what has only a date is asked about alone, as beside a tag the date would not count" do
@@ -157,8 +157,8 @@ class HTTPCacheValidationTest < Minitest::Test
   end
 
   test "a thousand tags are not all sent" do
-    32.times { |number| answer(FRESH, "vary: x", "etag: \"#{number}#{"e" * 400}\"", request: ["x: #{number}"]) }
-    found = ask("x: y", at: 1)
+    32.times { |number| answer(FRESH, "vary: accept", "etag: \"#{number}#{"e" * 400}\"", request: ["accept: #{number}"]) }
+    found = ask("accept: y", at: 1)
     assert_operator found.validators.assoc("if-none-match").last.bytesize, :<=, 4096
     assert_match(/\A"31e/, found.validators.assoc("if-none-match").last)
   end

@@ -14,7 +14,7 @@ class HTTPCacheVaryTest < Minitest::Test
   MATCHES = [
     ["accept", ["accept: a"], ["accept: a"], true], ["accept", ["accept: a"], ["accept: b"], false], ["accept", ["accept: a"], [], false],
     ["accept", [], ["accept: a"], false], ["accept", [], [], true], ["accept", ["accept: "], [], false], ["accept", ["accept: a"], ["accept: A"], false],
-    ["Accept", ["accept: a", "other: 1"], ["accept: a", "other: 2"], true], ["ACCEPT , x-y", ["accept: a", "x-y: 1"], ["x-y: 1", "accept: a"], true],
+    ["Accept", ["accept: a", "referer: 1"], ["accept: a", "referer: 2"], true], ["ACCEPT , x-y", ["accept: a", "x-y: 1"], ["x-y: 1", "accept: a"], true],
     ["accept, x-y", ["accept: a", "x-y: 1"], ["accept: a", "x-y: 2"], false], ["accept, x-y", ["accept: a"], ["accept: a"], true],
     ["accept, x-y", ["accept: a"], ["accept: a", "x-y: 2"], false], ["", ["accept: a"], ["accept: b"], true], [", ,", ["accept: a"], ["accept: b"], true],
     # white space, and fields in one or several lines
@@ -70,11 +70,40 @@ class HTTPCacheVaryTest < Minitest::Test
     assert_equal "new", body_of(ask("accept: a", at: 2))
   end
 
-  test "what came for a request with Authorization is for requests with the same, unless it is public" do
-    answer(FRESH, request: ["authorization: Basic YTpi"])
-    assert_equal %i[fresh miss miss], [kind(ask("authorization: Basic YTpi")), kind(ask("authorization: Basic Yzpk")), kind(ask)]
-    answer("#{FRESH}, public", request: ["authorization: Basic YTpi"])
-    assert_equal %i[fresh fresh fresh], [kind(ask("authorization: Basic YTpi")), kind(ask("authorization: Basic Yzpk")), kind(ask)]
+  # Fields that may name a user: they are not known to name none.
+  IDENTIFYING = %w[authorization cookie x-api-key api-key x-auth-token x-csrf-token x-session-id x-user-id x-tenant x-amz-security-token x-amz-date proxy-authorization
+    from forwarded x-forwarded-for x-forwarded-user x-real-ip cf-access-jwt-assertion x-goog-api-key private-token baggage dpop signature sec-websocket-protocol
+    hx-current-url x-anything].freeze
+  # Fields that name none.
+  ANONYMOUS = %w[accept accept-language accept-encoding user-agent referer origin dnt priority save-data upgrade-insecure-requests sec-fetch-mode sec-ch-ua
+    sec-ch-ua-platform sec-gpc sec-purpose x-requested-with x-request-id traceparent via].freeze
+  private_constant :IDENTIFYING, :ANONYMOUS
+
+  IDENTIFYING.each do |name|
+    test "what came for a request with #{name} is for requests with the same, unless it is public" do
+      [FRESH, "#{FRESH}, private"].each do |control|
+        another_cache
+        answer(control, "etag: \"a\"", request: ["#{name}: one"])
+        assert_equal %i[fresh miss miss], [kind(ask("#{name}: one")), kind(ask("#{name}: two")), kind(ask)]
+        assert_equal %i[miss miss], (IDENTIFYING - [name]).first(2).map { |other| kind(ask("#{other}: one")) }
+        assert_equal :miss, kind(ask("#{name}: one", "x-second: 1"))
+        assert_equal [:stale, :miss], [kind(ask("#{name}: one", at: 61)), kind(ask("#{name}: two", at: 61))], "nor is its tag sent by another"
+      end
+      answer("#{FRESH}, public", request: ["#{name}: one"])
+      assert_equal %i[fresh fresh fresh], [kind(ask("#{name}: one")), kind(ask("#{name}: two")), kind(ask)]
+    end
+  end
+
+  test "what came for a request that names nobody is for those that name nobody" do
+    answer(FRESH)
+    assert_equal [:fresh, *ANONYMOUS.map { :fresh }], [kind(ask), *ANONYMOUS.map { |name| kind(ask("#{name}: a")) }]
+    IDENTIFYING.each { |name| assert_equal :miss, kind(ask("#{name}: one")), name }
+  end
+
+  test "the order of fields is no difference between users, and no secret is kept" do
+    answer(FRESH, request: ["cookie: secret", "x-api-key: key"])
+    assert_equal %i[fresh miss], [kind(ask("x-api-key: key", "cookie: secret")), kind(ask("x-api-key: secret", "cookie: key"))]
+    refute_includes Marshal.dump(cache), "secret"
   end
 
   test "two users of one URL do not push each other out" do

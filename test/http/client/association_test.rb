@@ -3,17 +3,13 @@
 require "test_helper"
 require "hikyaku/http/client/association"
 require "hikyaku/http/client/exchange"
+require "hikyaku/http/client/tags"
 require "hikyaku/http/parser"
 require "hikyaku/http/request"
 
 class HTTPClientAssociationTest < Minitest::Test
   Client = Hikyaku::HTTP::Client
   private_constant :Client
-
-  # Entity tags that are known.
-  Tags = Struct.new(:known) do
-    def etag(url) = known.fetch(url, [])
-  end
 
   test "an answer that says nothing of itself is believed" do
     [200, 404, 500, 301].each { |status| assert_nil doubt("/a.png", answer({}, status: status), others: ["/b.css", "/c"]) }
@@ -87,21 +83,25 @@ class HTTPClientAssociationTest < Minitest::Test
   test "an entity tag that is known of another, and not of this, is doubted" do
     known = {A => ['"a"', '"a2"'], B => ['"b"', '"both"']}
     {'"a"' => false, '"a2"' => false, '"new"' => false, 'W/"b"' => false, "b" => false, "" => false, '"b"' => true, '"both"' => true}.each do |tag, doubted|
-      found = doubt("/a", answer({"ETag" => tag}), others: ["/b"], tags: Tags.new(known))
+      found = doubt("/a", answer({"ETag" => tag}), others: ["/b"], tags: tags_of(known))
       assert_equal doubted, !found.nil?, tag
       assert_match(/tag/, found) if doubted
     end
-    assert_nil doubt("/a", answer({"ETag" => '"both"'}), others: ["/b"], tags: Tags.new({A => ['"both"'], B => ['"both"']}))
+    assert_nil doubt("/a", answer({"ETag" => '"both"'}), others: ["/b"], tags: tags_of({A => ['"both"'], B => ['"both"']}))
   end
 
   test "an entity tag tells nothing where nothing was asked beside it, or nothing is known" do
-    assert_nil doubt("/a", answer({"ETag" => '"b"'}), tags: Tags.new({A => ['"a"'], B => ['"b"']}))
-    assert_nil doubt("/a", answer({"ETag" => '"b"'}), others: ["/b"], tags: Tags.new({}))
+    assert_nil doubt("/a", answer({"ETag" => '"b"'}), tags: tags_of({A => ['"a"'], B => ['"b"']}))
+    assert_nil doubt("/a", answer({"ETag" => '"b"'}), others: ["/b"], tags: tags_of({}))
     assert_nil doubt("/a", answer({"ETag" => '"b"'}), others: ["/b"])
-    assert_nil doubt("/a", answer({}), others: ["/b"], tags: Tags.new({B => ['"b"']}))
+    assert_nil doubt("/a", answer({}), others: ["/b"], tags: tags_of({B => ['"b"']}))
   end
 
   private
+
+  def tags_of(known)
+    Client::Tags.new.tap { |tags| known.each { |url, all| all.each { |tag| tags.note(url, tag) } } }
+  end
 
   def exchange(path, headers = {})
     url = path.start_with?("/") ? "http://a.example#{path}" : path

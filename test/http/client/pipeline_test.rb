@@ -3,6 +3,7 @@
 require "test_helper"
 require "hikyaku/http/client/exchange"
 require "hikyaku/http/client/pipeline"
+require "hikyaku/http/client/tags"
 require "hikyaku/http/request"
 
 class HTTPClientPipelineTest < Minitest::Test
@@ -46,12 +47,6 @@ class HTTPClientPipelineTest < Minitest::Test
 
     def finished? = @told.last == :finished
   end
-
-  # Entity tags that are known.
-  Tags = Struct.new(:known) do
-    def etag(url) = known.fetch(url, [])
-  end
-  private_constant :Tags
 
   ONE = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\none"
   TWO = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nt\r\n2\r\nwo\r\n0\r\n\r\n"
@@ -258,11 +253,15 @@ class HTTPClientPipelineTest < Minitest::Test
   end
 
   test "entity tags are compared with what is known" do
-    known = {"http://a.example/1" => ['"1"'], "http://a.example/2" => ['"2"']}
-    @pipeline = Pipeline.new(tags: Tags.new(known))
+    @pipeline = Pipeline.new(tags: Client::Tags.new)
+    tagged = ->(status, tag) { receive("HTTP/1.1 #{status} OK\r\nETag: \"#{tag}\"\r\nContent-Length: 0\r\n\r\n") }
+    ask("/1", "/2", "/3")
+    [[200, "1"], [200, "2"], [404, "3"]].each { |status, tag| tagged.call(status, tag) }
+    ask("/1", "/3")
+    [[200, "1"], [404, "1"]].each { |status, tag| tagged.call(status, tag) }
     ask("/1", "/2")
-    receive("HTTP/1.1 200 OK\r\nETag: \"1\"\r\nContent-Length: 0\r\n\r\n")
-    assert_raises(Pipeline::Doubtful) { receive("HTTP/1.1 200 OK\r\nETag: \"1\"\r\nContent-Length: 0\r\n\r\n") }
+    tagged.call(200, "1")
+    assert_raises(Pipeline::Doubtful) { tagged.call(200, "1") }
   end
 
   test "the rest of a long answer that nobody wants is not read" do

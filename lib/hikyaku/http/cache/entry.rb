@@ -51,14 +51,16 @@ module Hikyaku
         # @param received_at [Float] seconds of the wall clock
         # @param inquiry [Inquiry, nil] that it came for
         # @param variance [Variance, nil] in place of the inquiry
-        def initialize(url:, status:, headers:, body:, requested_at:, received_at:, inquiry: nil, variance: nil)
+        # @param heuristic [Boolean] see {Freshness#initialize}
+        def initialize(url:, status:, headers:, body:, requested_at:, received_at:, inquiry: nil, variance: nil, heuristic: false)
           @url = -url
           @status = status
           @body = (body.frozen? && body.encoding == Encoding::BINARY) ? body : body.b.freeze
           @received_at = received_at
           @directives = Directives.parse(Fields.values(headers, "cache-control"))
           kept = Fields.end_to_end(headers)
-          @freshness = Freshness.new(status: status, headers: kept, directives: @directives, requested_at: requested_at, received_at: received_at)
+          @heuristic = heuristic
+          @freshness = Freshness.new(status: status, headers: kept, directives: @directives, requested_at: requested_at, received_at: received_at, heuristic: heuristic)
           @headers = complete(kept)
           @variance = inquiry ? Variance.of(@headers, inquiry) : variance
           @etag = tag(Fields.single(@headers, "etag"))
@@ -74,7 +76,7 @@ module Hikyaku
         # @return [Entry] with these: RFC 9111, section 3.2
         def updated(received, requested_at:, received_at:, inquiry: nil)
           self.class.new(url: @url, status: @status, headers: Fields.updated(@headers, received), body: @body,
-            requested_at: requested_at, received_at: received_at, inquiry: inquiry, variance: @variance)
+            requested_at: requested_at, received_at: received_at, inquiry: inquiry, variance: @variance, heuristic: @heuristic)
         end
 
         # @param now [Float] seconds of the wall clock

@@ -29,12 +29,13 @@ module Hikyaku
         # @param directives [Directives] of the same
         # @param requested_at [Float] seconds of the wall clock
         # @param received_at [Float] seconds of the wall clock
-        def initialize(status:, headers:, directives:, requested_at:, received_at:)
+        # @param heuristic [Boolean] whether it has a lifetime where the server gave none
+        def initialize(status:, headers:, directives:, requested_at:, received_at:, heuristic: false)
           @headers = headers
           @received_at = received_at
           @date = moment("date") || received_at
           @initial_age = [received_at - @date, stated_age + [received_at - requested_at, 0].max].max
-          @lifetime = explicit(directives) || heuristic(status, directives)
+          @lifetime = explicit(directives) || (heuristic ? guessed(status, directives) : 0)
           @headers = nil
           freeze
         end
@@ -71,7 +72,7 @@ module Hikyaku
         end
 
         # Section 4.2.2.
-        def heuristic(status, directives)
+        def guessed(status, directives)
           return 0 unless HEURISTIC.include?(status) || directives.include?("public")
           changed = moment("last-modified") or return 0
           ((@date - changed) * PART).clamp(0, LONGEST)

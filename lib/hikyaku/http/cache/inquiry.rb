@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "digest"
+require "set"
 require_relative "directives"
 require_relative "fields"
 
@@ -14,7 +16,14 @@ module Hikyaku
         CONDITIONS = %w[if-match if-modified-since if-none-match if-range if-unmodified-since range].freeze
         # White space that says nothing, and, to be left alone, what is quoted.
         SPACE = /"(?>(?:[^"\\]|\\.?)*)(?:"|\z)|[ \t]*,[ \t]*|[ \t]+/m
-        private_constant :CONDITIONS, :SPACE
+        # Fields that name no user: what a program or browser is, accepts, prefers and does. Every other field may name one.
+        ANONYMOUS = %w[accept accept-charset accept-encoding accept-language cache-control connection device-memory dnt downlink dpr early-data ect expect host keep-alive
+          max-forwards origin pragma priority proxy-connection purpose referer rtt save-data te traceparent upgrade-insecure-requests user-agent via viewport-width
+          width x-request-id x-requested-with].to_set.merge(CONDITIONS).freeze
+        # User agent client hints, and what a browser says of the request itself: sec-fetch-mode, sec-ch-ua, sec-gpc.
+        ANONYMOUS_PREFIX = /\Asec-(?:ch|fetch|gpc|purpose)/
+        NOBODY = ""
+        private_constant :CONDITIONS, :SPACE, :ANONYMOUS, :ANONYMOUS_PREFIX, :NOBODY
 
         # @return [Directives]
         attr_reader :directives
@@ -54,6 +63,16 @@ module Hikyaku
           @selecting.fetch(name) do
             values = Fields.values(@headers, name)
             @selecting[name] = values.empty? ? nil : normalized(values.map(&:b).join(",")).freeze
+          end
+        end
+
+        # Whose request it is, as far as its fields tell: the same for requests that say the same in every field that may name a user.
+        #
+        # @return [String] a digest, so that no secret stays in memory; empty where no field names anybody
+        def identity
+          @identity ||= begin
+            fields = @headers.reject { |name, _| ANONYMOUS.include?(name) || name.match?(ANONYMOUS_PREFIX) }
+            fields.empty? ? NOBODY : Digest::SHA256.digest(Marshal.dump(fields.map { |name, value| [name.b, value.b] }.sort))
           end
         end
 

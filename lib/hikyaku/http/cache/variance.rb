@@ -8,8 +8,8 @@ module Hikyaku
     class Cache
       # Which requests a stored response is an answer to: what the fields that its Vary names were in the request it came for. RFC 9111, section 4.1.
       #
-      # Beyond the RFC, what came for a request with Authorization, and is not public, is for requests with the same only: who uses one
-      # client for several users must not have one's answers given to another.
+      # Beyond the RFC, an answer that is not public is for requests with the same identity only ({Inquiry#identity}): a program that uses
+      # one client for several users must not have one user's answers given to another.
       #
       # @api private
       class Variance
@@ -25,9 +25,8 @@ module Hikyaku
           # @return [Variance, nil] nil for what answers no other request: with "*", what is no name, or more than can be compared
           def of(headers, inquiry)
             names = named(headers) or return
-            authorization = inquiry.selecting("authorization")
-            authorization = nil if authorization && Directives.parse(Fields.values(headers, "cache-control")).include?("public")
-            new(names.map { |name| [name, inquiry.selecting(name)] }, authorization)
+            identity = inquiry.identity unless Directives.parse(Fields.values(headers, "cache-control")).include?("public")
+            new(names.map { |name| [name, inquiry.selecting(name)] }, identity)
           end
 
           private
@@ -41,10 +40,10 @@ module Hikyaku
         end
 
         # @param selecting [Array<Array(String, (String, nil))>]
-        # @param authorization [String, nil] whom it is for; nil: everybody
-        def initialize(selecting, authorization)
+        # @param identity [String, nil] see {Inquiry#identity}; nil: for everybody
+        def initialize(selecting, identity)
           @selecting = selecting.each(&:freeze).freeze
-          @authorization = authorization
+          @identity = identity
           freeze
         end
 
@@ -57,10 +56,10 @@ module Hikyaku
 
         # @param inquiry [Inquiry]
         # @return [Boolean] whether who asks may know of it
-        def meant_for?(inquiry) = @authorization.nil? || inquiry.selecting("authorization") == @authorization
+        def meant_for?(inquiry) = @identity.nil? || inquiry.identity == @identity
 
         # @return [Integer]
-        def bytes = @selecting.sum(@authorization.to_s.bytesize) { |name, value| name.bytesize + value.to_s.bytesize + FIELD_BYTES }
+        def bytes = @selecting.sum(@identity.to_s.bytesize) { |name, value| name.bytesize + value.to_s.bytesize + FIELD_BYTES }
 
         # @return [String] without what may be secret
         def inspect = "#<#{self.class} #{names.join(" ")}>"

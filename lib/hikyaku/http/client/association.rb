@@ -22,7 +22,7 @@ module Hikyaku
         # @param exchange [Exchange] whose turn it is
         # @param response [Parser::Response]
         # @param others [Array<Exchange>] that were asked on the same connection since it was last idle
-        # @param tags [#etag, nil] a {Cache}, which knows entity tags
+        # @param tags [Tags, nil] that are known
         # @return [String, nil] what speaks against it
         def doubt(exchange, response, others, tags: nil)
           status_doubt(exchange, response) || location_doubt(exchange, response, others) || type_doubt(exchange, response, others) ||

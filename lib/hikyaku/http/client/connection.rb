@@ -49,7 +49,7 @@ module Hikyaku
           @settings = settings
           @owner = owner
           @opening = Opening.new(route, settings, wake: wake)
-          @pipeline = Pipeline.new(tags: settings.cache, **settings.limits)
+          @pipeline = Pipeline.new(tags: settings.tags, **settings.limits)
           @patience = Patience.new(route, settings.timeouts)
           @outgoing = Outgoing.new
           @asked = @brought = 0

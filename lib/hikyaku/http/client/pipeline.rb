@@ -44,7 +44,7 @@ module Hikyaku
         # @return [Integer] of answers that were whole
         attr_reader :answered
 
-        # @param tags [#etag, nil] see {Association.doubt}
+        # @param tags [Tags, nil] see {Association.doubt}
         # @param limits [Hash] see {Parser#initialize}
         def initialize(tags: nil, **limits)
           @parser = Parser.new(:response, **limits)
@@ -174,12 +174,18 @@ module Hikyaku
           raise Doubtful, "it switches protocols, and nobody asked for that" if response.status == 101
           doubt = Association.doubt(exchange, response, @batch, tags: @tags)
           raise Doubtful, doubt if doubt
+          known_by(exchange, response) if @tags && response.status == 200
           raise Balked if BALKS.include?(response.status) && exchange.pipelined? && @answered.positive? && @batch_size > 1
           @response = response
           @bytes = response.bytes
           exchange.begun_at ||= now
           yield :head, exchange, response, 0
           exchange.listener.answered(response)
+        end
+
+        def known_by(exchange, response)
+          tag = response["etag"]
+          @tags.note(exchange.request.address.url, tag) if tag
         end
 
         def came(piece)

@@ -5,6 +5,7 @@ require_relative "../content_coding"
 require_relative "../parser"
 require_relative "../request"
 require_relative "../../version"
+require_relative "tags"
 require_relative "timeouts"
 
 module Hikyaku
@@ -35,6 +36,8 @@ module Hikyaku
         attr_reader :codings
         # @return [Cache, nil]
         attr_reader :cache
+        # @return [Tags]
+        attr_reader :tags
         # @return [#parse, #cookies, nil] a jar: HTTP::CookieJar of the gem http-cookie, or what behaves as it does
         attr_reader :cookies
         # @return [Symbol, String, nil] see {Route.to}
@@ -66,6 +69,7 @@ module Hikyaku
           @user_agent = user_agent && Request.new("GET", "http://localhost/", headers: {"user-agent" => user_agent})["user-agent"]
           @codings = ContentCoding.accepted if decode
           @cache = cache
+          @tags = Tags.new
           @cookies = cookies
           @proxy = proxy
           @destinations = destinations
