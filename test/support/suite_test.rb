@@ -93,6 +93,46 @@ class SuiteTest < Minitest::Test
     refute_match(/second/, out)
   end
 
+  # A test that starts a process of its own group, one without the run's environment, and one whose parent ends; and goes on, or not.
+  LEAVES = <<~RUBY
+    test(%(leaves processes)) do
+      sleeping = ["sleep", "10000"]
+      pids = [spawn(*sleeping, pgroup: true), spawn({"PATH" => ENV["PATH"]}, *sleeping, unsetenv_others: true, pgroup: true)]
+      middle = IO.popen(["sh", "-c", "sleep 10000 > /dev/null & echo $!; sleep 3"])
+      pids << middle.gets.to_i
+      Process.detach(middle.pid)
+      sleep 2 # they are seen
+      File.write(ENV.fetch("HIKYAKU_TEST_PIDS") + "+", pids.join(" "))
+      File.rename(ENV["HIKYAKU_TEST_PIDS"] + "+", ENV["HIKYAKU_TEST_PIDS"])
+      HOW
+    end
+  RUBY
+  private_constant :LEAVES
+
+  test "what a run has started ends with it" do
+    skip "there is no /proc here" unless File.exist?("/proc/self/stat")
+    Dir.mktmpdir do |folder|
+      passed, out = run_tests(LEAVES.sub("HOW", "pass"), {"HIKYAKU_TEST_PIDS" => "#{folder}/pids"})
+      assert passed, out
+      assert_gone File.read("#{folder}/pids").split
+    end
+  end
+
+  %w[KILL TERM INT].each do |signal|
+    test "what a run has started ends with it, when it is ended by #{signal}" do
+      skip "there is no /proc here" unless File.exist?("/proc/self/stat")
+      Dir.mktmpdir do |folder|
+        file = File.join(folder, "sample_test.rb")
+        File.write(file, "require %(test_helper)\nclass SampleTest < Minitest::Test\n#{LEAVES.sub("HOW", "sleep")}\nend\n")
+        run = Process.spawn({"HIKYAKU_TEST_PIDS" => "#{folder}/pids"}, RbConfig.ruby, "test/support/suite.rb", file, out: IO::NULL, err: IO::NULL, pgroup: true)
+        wait_until { File.exist?("#{folder}/pids") }
+        Process.kill(signal, run)
+        Process.wait(run)
+        assert_gone File.read("#{folder}/pids").split
+      end
+    end
+  end
+
   test "arguments name parts, files and folders, and pass on what is Minitest's" do
     assert_equal ["contract", "lint"], Suite::Selection.new(%w[contract lint]).parts.map(&:name)
     command = Suite::Selection.new(["test/style_test.rb", "-n", "/lock/"]).parts.first.commands.first
@@ -114,6 +154,17 @@ class SuiteTest < Minitest::Test
   end
 
   private
+
+  def wait_until(seconds = 180)
+    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
+    sleep 0.05 until yield || Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+    assert yield
+  end
+
+  def assert_gone(pids)
+    assert_equal 3, pids.size
+    wait_until { pids.none? { |pid| File.exist?("/proc/#{pid}/stat") && File.read("/proc/#{pid}/stat")[/\) (\w)/, 1] != "Z" } }
+  end
 
   def run_tests(body, env = {}, limit: 60)
     Dir.mktmpdir do |folder|

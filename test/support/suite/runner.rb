@@ -3,16 +3,17 @@
 require "etc"
 require "tempfile"
 require_relative "part"
+require_relative "processes"
 
 module Suite
   # Runs parts in processes of their own, keeps their output apart, and ends with a table. One more runs at once than there are
-  # processors: each waits for others much of its time.
+  # processors: each waits for others much of its time. Whatever they started ends with the run.
   class Runner
     LIMIT = 15 * 60 # seconds for one test, or one command: what hangs must not hang everything
-    ROW = "%-14<part>s %-8<result>s %7<tests>s %8<skipped>s %9<time>s  %<remark>s"
+    ROW = "%-16<part>s %-8<result>s %7<tests>s %8<skipped>s %9<time>s %9<cpu>s  %<remark>s"
     STILL = 30 # seconds between signs of life
 
-    Result = Struct.new(:part, :passed, :seconds, :tests, :failed, :skipped, :slow, :remark, keyword_init: true)
+    Result = Struct.new(:part, :passed, :seconds, :cpu, :tests, :failed, :skipped, :slow, :remark, keyword_init: true)
     SLOW = 10 # seconds that a test may take before it is named
     private_constant :Result, :SLOW
 
@@ -25,11 +26,13 @@ module Suite
       @results = []
       @lock = Mutex.new
       @running = {}
+      @processes = Processes.new
     end
 
     # @return [Boolean] whether everything passed
     def run
       began = now
+      @processes.watch
       queue = Queue.new.tap { |waiting| @parts.each { |part| waiting << part }.then { waiting.close } }
       workers = Array.new(@jobs) { Thread.new { work(queue) } }
       workers.each(&:join)
@@ -39,6 +42,8 @@ module Suite
       @lock.synchronize { @running.each_value { |pid| stop(pid) } }
       @out.puts "\ninterrupted"
       false
+    ensure
+      @processes.close
     end
 
     private
@@ -60,14 +65,15 @@ module Suite
 
     def perform(part, output, report_path)
       began = said = now
+      cpu = 0.0
       remark = nil
       passed = part.commands.all? do |command|
         progress, moved = nil, now
         env, words = command.first.is_a?(Hash) ? [command.first, command.drop(1)] : [{}, command]
-        pid = Process.spawn(env.merge("HIKYAKU_TEST_REPORT" => report_path), *words,
+        pid = Process.spawn(env.merge(@processes.environment, "HIKYAKU_TEST_REPORT" => report_path), *words,
           in: File::NULL, pgroup: true, **streams(output))
         @lock.synchronize { @running[part] = pid }
-        until (status = Process.wait2(pid, Process::WNOHANG)&.last)
+        until (status, took = ended(pid))
           sleep 0.05
           # A test process touches its report whenever a test begins: a busy machine is slow, and does not hang.
           progress, moved = File.mtime(report_path), now unless progress == File.mtime(report_path)
@@ -80,25 +86,37 @@ module Suite
             @lock.synchronize { @out.puts "… #{part.name} is still running (#{(now - began).round} s)" }
           end
         end
+        cpu += took
         status.success?
       end
-      conclude(part, passed, now - began, remark, report_path)
+      conclude(part, passed, now - began, cpu, remark, report_path)
     ensure
       @lock.synchronize { @running.delete(part) }
+    end
+
+    # @return [Array(Process::Status, Float), nil] of a process that has ended, with the seconds of CPU that it took with all its descendants that were
+    #   waited for
+    def ended(pid)
+      @lock.synchronize do
+        before = Process.times
+        status = Process.wait2(pid, Process::WNOHANG)&.last or return
+        after = Process.times
+        [status, after.cutime + after.cstime - before.cutime - before.cstime]
+      end
     end
 
     # One part alone is watched as it runs; several would be mixed up.
     def streams(output) = (@parts.one? && @out == $stdout) ? {} : {out: [output.path, "a"], err: [:child, :out]}
 
     # A test process that ends well without a report, or with no test in it, has tested nothing.
-    def conclude(part, passed, seconds, remark, report_path)
+    def conclude(part, passed, seconds, cpu, remark, report_path)
       written = File.binread(report_path)
       report = written.empty? ? {} : Marshal.load(written)
       if part.tests && passed && report.fetch(:tests, 0).zero?
         passed = false
         remark = "no test ran"
       end
-      Result.new(part: part, passed: passed, seconds: seconds, tests: report[:tests],
+      Result.new(part: part, passed: passed, seconds: seconds, cpu: cpu, tests: report[:tests],
         failed: report.fetch(:failed, []), skipped: report.fetch(:skipped, []), slow: report.fetch(:slow, []), remark: remark)
     end
 
@@ -127,11 +145,12 @@ module Suite
     end
 
     def summarize(total)
-      @out.puts format(ROW, part: "part", result: "result", tests: "tests", skipped: "skipped", time: "time", remark: "").rstrip
+      @out.puts format(ROW, part: "part", result: "result", tests: "tests", skipped: "skipped", time: "time", cpu: "CPU", remark: "").rstrip
       @results.sort_by { |result| @parts.index(result.part) }.each do |result|
         @out.puts format(ROW, part: result.part.name, result: result.passed ? "ok" : "FAILED", tests: result.tests,
-          skipped: result.tests && result.skipped.size, time: seconds(result.seconds), remark: result.remark).rstrip
+          skipped: result.tests && result.skipped.size, time: seconds(result.seconds), cpu: seconds(result.cpu), remark: result.remark).rstrip
       end
+      @out.puts "", "A part whose time is much longer than its CPU time waits, for others or for the clock; the others compute."
       list_slow
       list_skipped
       failed = @results.reject(&:passed).map { |result| result.part.name }
