@@ -57,6 +57,7 @@ module Hikyaku
       @app = @build.call(@config, @logger)
       @http = native if @config.engine == "c"
       @broker = beside
+      @app.broker = -> { @broker.metrics.overview } if @broker && @app.respond_to?(:broker=)
       @listener.listen
       @http ||= puma
       @thread = @http.run

@@ -159,6 +159,13 @@ module Hikyaku
       @hub.disconnect(subject: subject, revoke: revoke)
     end
 
+    # The page that developers see shows the broker of the same process, too.
+    #
+    # @param broker [#call] gives its figures: see {Broker::Server::Metrics#overview}
+    # @return [void]
+    # @api private
+    attr_writer :broker
+
     # Reads the files of keys again, and fetches the key sets of URLs again.
     #
     # @return [void]
@@ -214,7 +221,7 @@ module Hikyaku
     def develop
       require_relative "web/ui"
       @ui = Ui.new(config: @config, authorization: @authorization)
-      @figures = Figures.new(@hub)
+      @figures = Figures.new(@hub, broker: -> { @broker&.call })
       @reactor.every(1) { @figures.tell }
     end
 

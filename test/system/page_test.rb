@@ -2,6 +2,8 @@
 
 require "test_helper"
 require "open3"
+require "tmpdir"
+require "hikyaku/broker/client"
 require "support/availability"
 require "support/browser"
 require "support/running_hub"
@@ -286,6 +288,29 @@ class PageTest < Minitest::Test
     @pages.each(&:close)
     @pages.clear
     @hub&.stop
+  end
+
+  test "the queues of the broker in the hub's process are there as they change, and without one nothing is said of them" do
+    page = open_page
+    assert_equal [true, true], %w[#broker #broker-link].map { |selector| page.js("document.querySelector('#{selector}').hidden") }
+    Dir.mktmpdir do |folder|
+      @hub = RunningHub.new("--broker", "--broker-socket", "#{folder}/broker.sock", "--broker-max-failures", "1")
+      page = open_page
+      page.until("the broker is not shown") { page.text("#broker-count").start_with?("0 queues") }
+      assert_includes page.text("#broker-note"), "hikyaku send"
+      client = Hikyaku::Broker::Client.open("unix:#{folder}/broker.sock")
+      %w[b a].each { |queue| 3.times { client.send_message(queue, "x") } }
+      page.until("the queues are not shown") { page.texts("#broker tbody tr").size == 2 }
+      assert_equal %w[a b], page.texts("#broker tbody td[data-label=Queue]")
+      client.receiver("b").receive(timeout: 60).reject("no")
+      page.until("the dead letter is not shown") { page.texts("#broker td[data-label='Dead letters']") == %w[0 1] }
+      assert_includes page.text("#broker-note"), "hikyaku dead"
+    ensure
+      client&.close(timeout: 0)
+      @pages.each(&:close)
+      @pages.clear
+      @hub&.stop
+    end
   end
 
   test "with the cookie, too, the page comes back after a restart" do

@@ -5,12 +5,14 @@ require_relative "../hub/event"
 
 module Hikyaku
   class Web
-    # In developer mode, the hub's own figures, told every second to whoever subscribes to exactly `{hub path}/figures`.
+    # In developer mode, the figures of the hub, and of a broker in its process, told every second to whoever subscribes to exactly `{hub path}/figures`.
     # They are not updates: nothing of them is kept, and no other matcher selects them.
     class Figures
       # @param hub [Hub]
-      def initialize(hub)
+      # @param broker [#call] gives the figures of the broker in the same process, or nil
+      def initialize(hub, broker: -> {})
         @hub = hub
+        @broker = broker
         @topic = "#{hub.hub_path}/figures"
         @started = @at = monotonic
         @last = hub.stats
@@ -24,7 +26,7 @@ module Hikyaku
       # @return [void]
       def tell
         figures = measure
-        @hub.notify(@topic, Hub::Event.transient(data: JSON.generate(figures))) if @hub.watched?(@topic)
+        @hub.notify(@topic, Hub::Event.transient(data: JSON.generate(figures.merge(broker: @broker.call).compact))) if @hub.watched?(@topic)
       end
 
       # @return [Hash{Symbol => Numeric}]

@@ -45,6 +45,16 @@ class BrokerMetricsTest < Minitest::Test
     assert_equal [5, 2.5, 0.75], figures.values_at("sync_seconds_count", "sync_seconds_sum", "sync_longest_seconds")
   end
 
+  test "for a page there are the totals, and the largest queues, those with dead letters first" do
+    queues = [queue("small", ready: 1), queue("large", ready: 9, oldest_ms: 1_500, receivers: 2), queue("sick", dead: 1), queue("\xFF".b, out: 4)]
+    overview = Metrics.new(Driver.new(STATS, queues), shown: 3).overview
+    assert_equal({queues: 3, ready: 4, delayed: 3, out: 2, dead: 1}, overview.except(:largest))
+    assert_equal %w[sick large ?], overview[:largest].map { |each| each[:name] }
+    assert_equal({name: "large", ready: 9, delayed: 0, out: 0, dead: 0, receivers: 2, oldest_ms: 1_500}, overview[:largest][1])
+    assert_empty Metrics.new(Driver.new(STATS.merge(queues: 10_001), queues)).overview[:largest], "so many are not looked at each second"
+    assert_nil Metrics.new(Driver.new(nil, nil)).overview
+  end
+
   test "the waits for the disk are one summary" do
     lines = show.lines(chomp: true).grep(/sync_seconds/).map { |line| line.delete_prefix("# ") }
     assert_equal ["HELP hikyaku_broker_sync_seconds Times that the disk was waited for", "TYPE hikyaku_broker_sync_seconds summary",

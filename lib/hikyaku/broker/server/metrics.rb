@@ -6,7 +6,7 @@ require_relative "../wire/code"
 module Hikyaku
   module Broker
     class Server
-      # The broker's figures in the text format of Prometheus.
+      # The broker's figures: in the text format of Prometheus, and for a page.
       class Metrics
         include Hikyaku::Server::TextFormat
 
@@ -57,10 +57,12 @@ module Hikyaku
         ].freeze
         # Queues that are shown one by one: those with most messages. There may be one for each client.
         SHOWN = 500
+        # So many queues are looked at each second for a page, and no more.
+        MOST_LOOKED_AT = 10_000
         NANOSECONDS = 1e9
         # What may stand in a label as it is, and what stands for the rest (Prometheus, text format).
         ESCAPES = {"\\" => "\\\\", "\"" => "\\\"", "\n" => "\\n"}.freeze
-        private_constant :BROKER, :JOURNAL, :LEVELS, :STATES, :QUEUE, :SHOWN, :NANOSECONDS, :ESCAPES
+        private_constant :BROKER, :JOURNAL, :LEVELS, :STATES, :QUEUE, :SHOWN, :MOST_LOOKED_AT, :NANOSECONDS, :ESCAPES
 
         # @param driver [#stats, #queues]
         # @param shown [Integer] queues at most
@@ -69,6 +71,15 @@ module Hikyaku
           @shown = shown
           @lock = Mutex.new
           @longest_sync = 0
+        end
+
+        # @return [Hash, nil] totals by state and, of the queues with most messages, each; nil when the broker has ended
+        def overview
+          stats = @driver.stats or return
+          totals = {queues: stats[:queues]}.merge(STATES.to_h { |state| [state, stats.fetch(state, 0)] })
+          return totals.merge(largest: []) if stats[:queues] > MOST_LOOKED_AT
+          largest = (@driver.queues || []).max_by(@shown) { |queue| [queue[:dead], depth(queue)] }
+          totals.merge(largest: largest.map { |queue| queue.slice(*STATES, :receivers, :oldest_ms).merge(name: legible(queue[:name])) })
         end
 
         # @return [String] empty when the broker has ended
@@ -123,7 +134,9 @@ module Hikyaku
 
         def labels(**pairs) = pairs.map { |name, value| "#{name}=\"#{escape(value.to_s)}\"" }.join(",")
 
-        def escape(text) = text.dup.force_encoding(Encoding::UTF_8).scrub("?").gsub(/[\\"\n]/, ESCAPES)
+        def escape(text) = legible(text).gsub(/[\\"\n]/, ESCAPES)
+
+        def legible(text) = text.dup.force_encoding(Encoding::UTF_8).scrub("?")
       end
     end
   end

@@ -1,5 +1,6 @@
 // Puts the page together.
 
+import {Broker} from "./broker.js";
 import {Credentials} from "./credentials.js";
 import {$, setText} from "./dom.js";
 import {Figures} from "./figures.js";
@@ -20,6 +21,7 @@ async function begin() {
   const credentials = new Credentials({mint: settings.mint});
   const register = new Register();
   const figures = new Figures($("#figures-list"));
+  const broker = new Broker({section: $("#broker"), link: $("#broker-link")});
   const subscriptions = new Subscriptions({body: $("#subscriptions tbody"), count: $("#subscriptions-count"), note: $("#subscriptions-note")});
   const receive = new Receive({settings, credentials, register});
   new Publish({credentials, register, onType: (type) => receive.expect(type)});
@@ -27,7 +29,10 @@ async function begin() {
 
   const house = new House({
     settings, credentials,
-    onFigures: (update) => figures.show(update),
+    onFigures: (update) => {
+      figures.show(update);
+      broker.show(update.broker);
+    },
     onSnapshot: (documents) => subscriptions.replace(documents),
     onSubscription: (document) => subscriptions.change(document),
     onRefused: (sentence) => subscriptions.refused(sentence),
