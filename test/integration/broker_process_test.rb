@@ -22,7 +22,7 @@ class BrokerProcessTest < Minitest::Test
   def fill_disk(broker)
     sender = broker.client
     sent = 0
-    error = assert_raises(Client::Refused) { 2_000.times { sender.send_message("orders", "#{sent} ".ljust(3_000, "x"), level: :synced).then { sent += 1 } } }
+    error = assert_raises(Client::Refused) { 2_000.times { send_patiently(sender, "orders", "#{sent} ".ljust(3_000, "x"), level: :synced).then { sent += 1 } } }
     assert_equal Wire::Code::DISK_FULL, error.code
     sent
   ensure
@@ -290,7 +290,7 @@ class BrokerProcessTest < Minitest::Test
     slow.write(Wire.subscribe(id: 2, subscription: 1, name: "orders", credit: 10_000))
     frames(slow, 1)
     sender = client(broker)
-    50.times { |number| sender.send_message("orders", "#{number} ".ljust(100_000, "x")) }
+    50.times { |number| send_patiently(sender, "orders", "#{number} ".ljust(100_000, "x")) }
     sender.send_message("others", "hello")
     assert_equal ["hello"], all(broker, "others", 1)
     eventually("the end of the slow one") { figures(broker, "orders")["out"].zero? }
@@ -318,7 +318,7 @@ class BrokerProcessTest < Minitest::Test
     on_small_disk("8m") do |broker|
       sender = client(broker)
       sent = 0
-      error = assert_raises(Client::Refused) { 2_000.times { sender.send_message("orders", "#{sent} ".ljust(10_000, "x")).then { sent += 1 } } }
+      error = assert_raises(Client::Refused) { 2_000.times { send_patiently(sender, "orders", "#{sent} ".ljust(10_000, "x")).then { sent += 1 } } }
       assert_equal Wire::Code::DISK_FULL, error.code
       assert error.retryable?
       assert_operator sent, :>, 100

@@ -24,12 +24,7 @@ class BrokerResourcesTest < Minitest::Test
 
   # So many that segments are begun.
   def roll(sender, segments: 6)
-    (segments * 11).times do |number|
-      sender.send_message("orders", "#{number} ".ljust(100_000, "x"), level: :synced)
-    rescue Client::Overloaded
-      sleep 0.05 # the next segment is in the making
-      retry
-    end
+    (segments * 11).times { |number| send_patiently(sender, "orders", "#{number} ".ljust(100_000, "x"), level: :synced) }
   end
 
   {256 => 600, 1024 => 2_000}.each do |limit, count|
@@ -84,7 +79,7 @@ class BrokerResourcesTest < Minitest::Test
     # What is open stays open, and nothing more may be, as if others had taken the rest.
     set_limit(broker.pid, 3)
     taken = 0
-    error = assert_raises(Client::Refused) { 200.times { sender.send_message("orders", "x" * 10_000, level: :synced).then { taken += 1 } } }
+    error = assert_raises(Client::Refused) { 200.times { send_patiently(sender, "orders", "x" * 10_000, level: :synced).then { taken += 1 } } }
     assert_equal Wire::Code::DISK_FULL, error.code
     assert_includes error.message, "no other file for its journal"
     receiver = sender.receiver("orders")

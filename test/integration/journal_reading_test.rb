@@ -61,7 +61,7 @@ class JournalReadingTest < Integration::Test
   def broker
     ending(BrokerProcess.new("--listen", "127.0.0.1:#{@port}")).tap do |broker|
       client = broker.client
-      COUNT.times { |number| client.send_message("kept", number.to_s.ljust(200_000)) }
+      COUNT.times { |number| BrokerProcess.send_patiently(client, "kept", number.to_s.ljust(200_000)) }
       client.close
       broker.stop
     end

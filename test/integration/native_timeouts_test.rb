@@ -36,7 +36,7 @@ class Integration::NativeTimeoutsTest < Integration::NativeTest
       "half a second head is told 408" => -> { told_late?(healthy.tap { |socket| socket.write("GET / ") }) },
       "a body that stops is told 408" => -> { told_late?(begin_with(body_of(100)[..-50])) },
       "a body that dribbles is told 408, however steadily" => -> { told_late?(dribble(*halves(body_of(60)), every: 0.5)) },
-      "a body that is slow, and keeps its pace, is a body" => -> { answered?(dribble(*halves(body_of(12_000)), every: 0.05, by: 50)) },
+      "a body that is slow, and keeps its pace, is a body" => -> { answered?(stream(*halves(body_of(12_000)), rate: 1_000)) },
       "a connection without another request is closed without a word" => -> { ended_silently?(healthy) },
       "a stream that is not read is ended" => -> { ended_unread?(subscription_to("#{BOOK}/large")) },
       "answers that are not read are ended" => -> { ended_unread?("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n" * 4_000) }
@@ -54,12 +54,25 @@ class Integration::NativeTimeoutsTest < Integration::NativeTest
   # @return [Array(String, String)] body and head
   def halves(request) = request.partition("\r\n\r\n").then { |head, mark, body| [body, head + mark] }
 
-  def dribble(bytes, before = "", every: 0.1, by: 1)
+  def dribble(bytes, before = "", every: 0.1)
     begin_with(before).tap do |socket|
-      bytes.chars.each_slice(by) do |part|
+      bytes.each_char do |char|
         break if socket.wait_readable(0)
-        socket.write(part.join)
+        socket.write(char)
         sleep every
+      end
+    end
+  end
+
+  # @param rate [Integer] bytes a second, also where the machine has no time for each piece in turn
+  def stream(bytes, before, rate:)
+    begin_with(before).tap do |socket|
+      began = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      sent = 0
+      while sent < bytes.bytesize && !socket.wait_readable(0.05)
+        due = [((Process.clock_gettime(Process::CLOCK_MONOTONIC) - began) * rate).ceil, bytes.bytesize].min
+        socket.write(bytes.byteslice(sent...due))
+        sent = due
       end
     end
   end

@@ -44,6 +44,17 @@ class BrokerProcess
     error.message
   end
 
+  # Sends, and sends again while the next segment of the journal is in the making.
+  #
+  # @param sender [Hikyaku::Broker::Client]
+  # @return [Object] what the client answers
+  def self.send_patiently(sender, ...)
+    sender.send_message(...)
+  rescue Hikyaku::Broker::Client::Overloaded
+    sleep 0.05
+    retry
+  end
+
   # @param flags [Array<String>] of `hikyaku broker`
   # @param storage [Boolean, String] whether there is any, or the folder
   # @param command [Array<String>] another that runs a broker

@@ -27,6 +27,9 @@ module BrokerProcessCase
   # A hub and a broker in one process, which keep what they have.
   def serve(*flags, **options) = start("--listen", "127.0.0.1:0", *flags, command: %w[serve --dev --broker], **options)
 
+  # See {BrokerProcess.send_patiently}.
+  def send_patiently(...) = BrokerProcess.send_patiently(...)
+
   def eventually(what, seconds = 60)
     deadline = now + seconds
     until (value = yield)
