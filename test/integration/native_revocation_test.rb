@@ -50,7 +50,7 @@ class Integration::NativeRevocationTest < Integration::NativeTest
       assert_equal 200, hub.post({topic: BOOK, data: "y"}, token: writers["bob"]).status
     end
     streams["bob"].each { |stream| assert_equal %w[x x x x x x y y], stream.take(8).map(&:data) }
-    fresh = token(:subscriber, "*", sub: "ann", iat: Time.now.to_i)
+    fresh = token(:subscriber, "*", sub: "ann", iat: Time.now.to_f)
     follow(hub, BOOK, token: fresh)
   end
 
