@@ -27,6 +27,7 @@ class CodecSerialisersTest < Minitest::Test
   test "nor is it in what is streamed, in either format" do
     (WAYS - %w[replaced encoder]).each do |way|
       both("/#{way}/rows") { |answer| assert_equal [{"name" => "Hōryū"}, {"name" => "Dune"}], answer.value, way }
+      both("/#{way}/strings") { |answer| assert_equal ["plain text", '{"a":1}'], answer.value, way }
     end
   end
 

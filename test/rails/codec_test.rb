@@ -28,6 +28,21 @@ class CodecTest < Minitest::Test
     assert_equal 1, get("/object?name=packed", PACKED).value
   end
 
+  STRINGS = {"plain" => "plain text", "json" => '{"a":1}', "quote" => %(<"a" & b>\n), "empty" => "", "safe" => "Hōryū"}.freeze
+
+  test "hikyaku_represent sends a String as text in both representations, alone and as a row" do
+    STRINGS.each do |name, text|
+      ["application/json", PACKED].each do |accept|
+        answer = get("/string?name=#{name}", accept)
+        assert_equal [202, text, "Accept"], [answer.status, answer.value, answer["vary"]], "#{name} as #{accept}"
+        assert_equal accept, answer["content-type"][/[^;]+/]
+        assert_equal [text], get("/string?row=1&name=#{name}", accept).value, name
+      end
+    end
+    assert_equal "\xFF\x00".b, get("/string?name=bytes", PACKED).value
+    assert_equal 500, get("/string?name=bytes", "application/json").status
+  end
+
   test "what JSON writes as text is text, and moments are moments" do
     json, packed = get("/object?name=hash", "application/json").value, get("/object?name=hash", PACKED).body
     value = MessagePack::Factory.new.tap { |factory| factory.register_type(-1, Time, packer: MessagePack::Time::Packer, unpacker: MessagePack::Time::Unpacker) }.load(packed)

@@ -102,6 +102,8 @@ SERIALISING.each do |name, way|
     def bytes = render(msgpack: "\x01".b)
 
     def rows = hikyaku_represent(Item.order(:id).find_each)
+
+    def strings = hikyaku_represent(["plain text", '{"a":1}'].each)
   end
   controller.class_exec(&way)
   Object.const_set(:"#{name.to_s.capitalize}Controller", controller)

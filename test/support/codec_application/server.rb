@@ -109,6 +109,13 @@ class ItemsController < ActionController::Base
     **Asking::OBJECTS
   }.freeze
 
+  # Text, of which some would be JSON, some is none, and some is bytes.
+  STRINGS = {"plain" => "plain text", "json" => '{"a":1}', "quote" => %(<"a" & b>\n), "empty" => "", "safe" => ActiveSupport::SafeBuffer.new("Hōryū"), "bytes" => "\xFF\x00".b}.freeze
+
+  def string
+    params[:row] ? hikyaku_represent([STRINGS.fetch(params[:name])].each) : hikyaku_represent(STRINGS.fetch(params[:name]), status: :accepted)
+  end
+
   def object
     object = OBJECTS.fetch(params[:name]).call
     respond_to do |format|
@@ -317,7 +324,7 @@ class StreamController < ActionController::Base
 end
 
 CodecRails.routes.draw do
-  SERIALISING.each_key { |name| %w[chosen explicit rows bytes].each { |action| get "/#{name}/#{action}", to: "#{name}##{action}" } }
+  SERIALISING.each_key { |name| %w[chosen explicit rows strings bytes].each { |action| get "/#{name}/#{action}", to: "#{name}##{action}" } }
   ItemsController.action_methods.each { |name| match "/#{name}(.:format)", to: "items##{name}", via: %i[get post] unless name == "echo" }
   post "/echo(.:format)", to: "items#echo"
   get "/taste", to: "taste#show"

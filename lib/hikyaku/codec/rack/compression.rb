@@ -94,8 +94,7 @@ module Hikyaku
 
         # Whether this is a part of what others get with a coding.
         def of_coded?(env, headers)
-          type = headers["content-type"]
-          !untouched?(env, 206, headers) && !Fields.fixed?(headers) && (@types.include?(type) || Ranges.several?(type))
+          !untouched?(env, 206, headers) && !Fields.fixed?(headers) && typed?(206, headers)
         end
 
         # The client has it, by a tag that the application gave itself, and that ends as ours do: so it did not see it.
@@ -115,7 +114,13 @@ module Hikyaku
 
         # Whether this response would be compressed for some client.
         def compressible?(status, headers, body)
-          status != 204 && status != 205 && body.respond_to?(:each) && @types.include?(headers["content-type"]) && !Fields.fixed?(headers)
+          status != 204 && status != 205 && body.respond_to?(:each) && typed?(status, headers) && !Fields.fixed?(headers)
+        end
+
+        # Several parts have one type together, and each has that of the whole inside: any may be of what others get with a coding.
+        def typed?(status, headers)
+          type = headers["content-type"]
+          @types.include?(type) || (status == 206 && Ranges.several?(type))
         end
 
         def compressed(coding, headers, body, head:)

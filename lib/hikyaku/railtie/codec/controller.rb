@@ -50,7 +50,8 @@ module Hikyaku
 
         # Answers with an object as the client asks.
         #
-        # @param object [Object] see `render json:`; an Enumerator, as of `find_each`, is sent as an array, a piece at a time, and never whole in memory
+        # @param object [Object] see `render json:`, but a String is text in either format, and no JSON that was made before; an Enumerator, as of `find_each`, is sent
+        #   as an array, a piece at a time, and never whole in memory
         # @param formats [Array<Symbol>] what is offered, the one first that is sent when the client does not mind
         # @param count [Integer, nil] how many an Enumerator has; MessagePack needs it where its `size` does not say
         # @param options [Hash] those of `render json:`
@@ -58,13 +59,16 @@ module Hikyaku
         # @raise [ActionController::UnknownFormat] the client accepts none of them, which becomes 406
         def hikyaku_represent(object, formats: %i[json msgpack], count: nil, **options)
           respond_to(*formats)
-          return render(json: object, **options) unless object.is_a?(Enumerator)
+          return render(json: object.is_a?(String) ? hikyaku_quoted(object) : object, **options) unless object.is_a?(Enumerator)
           self.status = options[:status] if options[:status]
           headers["Location"] = url_for(options[:location]) if options[:location]
           self.response_body = Codec::Rack::Body.new(Codec[Finish.packed?(response) ? NAME : :json], object, count: count, &hikyaku_rows(options))
           # Rails would have Rack::ETag go through it all, before it is sent.
           response.stream.singleton_class.undef_method(:to_ary) if response.stream.respond_to?(:to_ary)
         end
+
+        # What `render json:` sends as it is. Bytes, too, are what they are in MessagePack, and no text in JSON.
+        def hikyaku_quoted(text) = Finish.packed?(response) ? Codec[NAME].dump(text) : text.to_json
 
         # `render msgpack:`
         def hikyaku_packed(object, options)
@@ -89,7 +93,7 @@ module Hikyaku
             ->(item) { Plain.given(item, options) }
           else
             options = options.except(:status, :location, :content_type)
-            ->(item) { Plain.parse(hikyaku_text(item, options)) }
+            ->(item) { item.is_a?(String) ? item : Plain.parse(hikyaku_text(item, options)) }
           end
         end
 

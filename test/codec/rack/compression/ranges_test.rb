@@ -76,6 +76,20 @@ class CodecRackCompressionRangesTest < Minitest::Test
     assert_equal 206, application.get("gzip", range: "bytes=0-3,5-6", if_range: '"abc"').status
   end
 
+  # RFC 9110, section 12.5.5: a cache that has the parts of one coding must not give them to who asked for another.
+  test "several parts in one say what they depend on, as one part does" do
+    fields = {"content-type" => "multipart/byteranges; boundary=x", "vary" => "Accept"}
+    part = CompressingApplication.new(lint: false) { [206, fields.dup, ["--x" * 400]] }.get("gzip", range: "bytes=0-3,5-6")
+    assert_equal [206, nil, "Accept, Accept-Encoding"], [part.status, *part.headers.values_at("content-encoding", "vary")]
+    whole = CompressingApplication.new(lint: false) { [200, fields.dup, ["--x" * 400]] }.get("gzip")
+    assert_equal [200, nil, "Accept"], [whole.status, *whole.headers.values_at("content-encoding", "vary")]
+    Dir.mktmpdir("hikyaku-ranges") do |folder|
+      File.write(File.join(folder, "a.json"), TEXT)
+      answer = CompressingApplication.new(inside: []) { |env| Rack::Files.new(folder).call(env) }.get(path: "/a.json", range: "bytes=0-3,10-19")
+      assert_equal [206, "Accept-Encoding"], [answer.status, answer["vary"]]
+    end
+  end
+
   test "Rack::Files, which does not look at If-Range, is safe behind it" do
     Dir.mktmpdir("hikyaku-ranges") do |folder|
       File.write(File.join(folder, "a.json"), TEXT)
