@@ -10,7 +10,8 @@
 
 # Compiles nothing, and says why.
 def go_without(reason)
-  warn "hikyaku: the native engine is not compiled, because #{reason}; without it, use the one in Ruby: --engine ruby"
+  warn "hikyaku: the native engine is not compiled, because #{reason}; without it, use the one in Ruby: Hikyaku.start(engine: \"ruby\"), " \
+    "config.hikyaku.engine = \"ruby\" in Rails, or --engine ruby"
   File.write("Makefile", ".PHONY: all install clean distclean\nall install clean distclean:\n\t@:\n")
   exit
 end

@@ -10,6 +10,7 @@ require_relative "open_files"
 require_relative "server/operations"
 require_relative "server/request_log"
 require_relative "server/signalled"
+require_relative "web/engine_choice"
 
 module Hikyaku
   # The standalone process: a hub and its Rack application, on the loop of the engine in C, or on Puma.
@@ -48,9 +49,11 @@ module Hikyaku
     # @return [self]
     # @raise [CannotListen]
     # @raise [ConfigError]
+    # @raise [NativeUnavailable] the engine in C is not there, and this is neither developer mode nor was the one in Ruby asked for
     # @raise [Error] what the broker's storage says
     def start
       # Who can connect is served: not before what is kept was read.
+      @config = Web::EngineChoice.settle(@config, logger: @logger)
       @listener = Listener.new(@config.address, listening: false)
       @config = @config.with(listen: @listener.address.to_s) if @config.address.port == 0
       remarks = settle_limits

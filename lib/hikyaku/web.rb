@@ -9,6 +9,7 @@ require_relative "web/body_limit"
 require_relative "web/challenge"
 require_relative "web/change"
 require_relative "web/disconnect"
+require_relative "web/engine_choice"
 require_relative "web/figures"
 require_relative "web/gap_policy"
 require_relative "web/gate"
@@ -47,7 +48,9 @@ module Hikyaku
     # @param config [Config]
     # @param hub [Hub] made from the configuration unless given
     # @param logger [Logger, nil]
+    # @raise [NativeUnavailable] the engine in C is not there, and this is neither developer mode nor was the one in Ruby asked for
     def initialize(config, hub: nil, logger: nil)
+      config = EngineChoice.settle(config, logger: logger) unless hub
       @config = config
       @logger = logger
       @hub = hub ||= Web.hub(config, logger: logger)

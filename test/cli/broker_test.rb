@@ -61,7 +61,7 @@ class CLIBrokerTest < Minitest::Test
       lib = File.expand_path("../../lib", __dir__)
       exe = File.expand_path("../../exe/hikyaku", __dir__)
       output = IO.popen([{"RUBYLIB" => nil}, RbConfig.ruby, "-I#{folder}", "-I#{lib}", exe, "broker", "--socket", "#{folder}/b.sock", err: %i[child out]], &:read)
-      assert_match(/^hikyaku: the native engine is not there .*--engine ruby/, output)
+      assert_match(/^hikyaku: the engine in C is not there .*--engine ruby/, output)
     end
   end
 end

@@ -22,7 +22,7 @@ module Hikyaku
         # @return [Plan]
         # @raise [ConfigError] there is no such hub beside Puma
         def of(config, doubts: [])
-          raise ConfigError, "#{config.origin(:engine)}: the hub beside Puma is the one in C" unless config.engine == "c"
+          raise ConfigError, "#{config.origin(:engine)}: the hub beside Puma is the one in C; for the one in Ruby take `plugin :hikyaku` from config/puma.rb" unless config.engine == "c"
           config = config.with(listen: LISTEN)
           new("settings" => settings(config), "about" => about(config), "doubts" => doubts_of(config) + doubts)
         end

@@ -22,7 +22,7 @@ module Hikyaku
         ["Process", [
           [:listen, Types.address, "127.0.0.1:3030", "Where to listen; :PORT is every address, PORT alone is 127.0.0.1, port 0 is any free port"],
           [:path, Types.url_path, "/.well-known/mercure", "Path of the hub"],
-          [:engine, Types.choice("c", "ruby"), "c", "Engine of the hub and the broker: in C, or in Ruby where no compiler is"],
+          [:engine, Types.choice("c", "ruby"), "c", "Engine of the hub and the broker: in C, or in Ruby where no compiler is; unless it is set, --dev takes the one in Ruby where the other is not there"],
           [:handover, Types.text("PATH", "the path of a Unix socket", max_bytes: 107), nil, "Unix socket on which other processes hand connections over; only with the engine in C"],
           [:dev, Types.switch, false, "Developer mode: the page at PATH/ui/, anonymous, subscriptions, legacy and, when no key is given, a secret that everybody knows"],
           [:threads, Types.count(1..1_000), 5, "Threads that answer requests; subscribers hold none"],

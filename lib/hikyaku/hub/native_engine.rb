@@ -17,8 +17,11 @@ module Hikyaku
   begin
     require "hikyaku/native"
   rescue LoadError => error
-    raise NativeUnavailable, "the native engine is not there (#{error.message[0, 200]}): use the one in Ruby (--engine ruby), or " \
-      "install a C compiler and then this gem again; in a checkout, bin/compile says more"
+    # Not in the gem: this is a checkout, which Bundler may have made.
+    compile = File.expand_path("../../../bin/compile", __dir__)
+    cure = File.exist?(compile) ? "run #{compile}, which says what is missing (Bundler compiles no gem of `path:`)" : "install a C compiler and then this gem again"
+    raise NativeUnavailable, "the engine in C is not there (#{error.message[0, 200]}): choose the one in Ruby (Hikyaku.start(engine: \"ruby\"), " \
+      "config.hikyaku.engine = \"ruby\" in config/initializers/hikyaku.rb, or --engine ruby), or #{cure}"
   end
 
   require_relative "native_engine/keeping"

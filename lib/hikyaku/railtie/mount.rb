@@ -2,6 +2,7 @@
 
 require "rack/utils"
 require_relative "../web/change"
+require_relative "../web/engine_choice"
 require_relative "../web/metadata"
 require_relative "../web/problem"
 
@@ -130,7 +131,7 @@ module Hikyaku
         @lock.synchronize do
           Hikyaku.web || begin
             warn_of_name
-            web = Hikyaku.start(settings.config, logger: ::Rails.logger)
+            web = Hikyaku.start(Web::EngineChoice.settle(settings.config, logger: ::Rails.logger, lenient: ::Rails.env.local?), logger: ::Rails.logger)
             owner = Process.pid
             at_exit { web.shutdown if Process.pid == owner }
             web

@@ -16,7 +16,8 @@ module Hikyaku
 
       # @return [Integer] the exit code
       def run
-        Server.new(config, logger: Server::Log.new($stderr, level: config.log_level, format: config.log_format)).run
+        logger = Server::Log.new($stderr, level: config.log_level, format: config.log_format)
+        Server.new(Web::EngineChoice.settle(config, logger: logger, lenient: ::Rails.env.local?), logger: logger).run
       end
 
       # @return [Config] the application's, with the address
