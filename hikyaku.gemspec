@@ -21,10 +21,11 @@ Gem::Specification.new do |spec|
   spec.executables = ["hikyaku"]
   spec.require_paths = ["lib"]
 
-  spec.add_dependency "jwt", "~> 3.1"
+  # The floors are the first versions without a known vulnerability.
+  spec.add_dependency "jwt", "~> 3.2"
   spec.add_dependency "jwt-eddsa", "~> 1.0"
   spec.add_dependency "nio4r", "~> 2.7"
-  spec.add_dependency "puma", "~> 8.0"
-  spec.add_dependency "rack", ">= 3.0", "< 4"
+  spec.add_dependency "puma", "~> 8.0", ">= 8.0.2"
+  spec.add_dependency "rack", ">= 3.1.21", *(0..5).map { |patch| "!= 3.2.#{patch}" }, "< 4"
   spec.add_dependency "uri-whatwg_parser", "~> 0.3"
 end

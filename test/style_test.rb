@@ -29,6 +29,17 @@ class StyleTest < Minitest::Test
     assert_empty long.select { |_, lines| lines > 500 }
   end
 
+  VULNERABLE = {"jwt" => %w[3.1.2], "puma" => %w[8.0.0 8.0.1], "rack" => %w[3.0.18 3.1.20 3.2.0 3.2.5]}.freeze
+
+  test "no version with a known vulnerability fits, and the lock files say so, too" do
+    dependencies = Gem::Specification.load(File.join(ROOT, "hikyaku.gemspec")).dependencies.to_h { |dependency| [dependency.name, dependency.requirement] }
+    VULNERABLE.each { |name, versions| versions.each { |version| refute dependencies.fetch(name).satisfied_by?(Gem::Version.new(version)), "#{name} #{version}" } }
+    Dir["{Gemfile,gemfiles/*.gemfile}.lock", base: ROOT].each do |lock|
+      listed = File.read(File.join(ROOT, lock))[/^    hikyaku \(.+\)\n((?:      .+\n)+)/, 1].scan(/^      (\S+) \((.+)\)$/).to_h
+      dependencies.each { |name, requirement| assert_equal requirement, Gem::Requirement.new(listed.fetch(name).split(", ")), "#{lock}: #{name}" }
+    end
+  end
+
   test "lock files name no registry but the public ones" do
     locks = Dir["{Gemfile,gemfiles/*.gemfile}.lock", base: ROOT]
     assert_includes locks, "Gemfile.lock"

@@ -16,7 +16,9 @@ module Hikyaku
     class TokenMint
       DETAIL_TYPE = "https://mercure.rocks/authorization-detail"
       CURVES = {"prime256v1" => "ES256", "secp384r1" => "ES384", "secp521r1" => "ES512"}.freeze
-      private_constant :DETAIL_TYPE, :CURVES
+      # Zero bytes alone are the empty key to an HMAC (RFC 2104 section 2).
+      SAID = /[^\0\s]/n
+      private_constant :DETAIL_TYPE, :CURVES, :SAID
 
       # @param key [String, OpenSSL::PKey::PKey, Ed25519::SigningKey] a secret, or a private key (also as PEM text), or
       #   `file:PATH` of either
@@ -73,7 +75,7 @@ module Hikyaku
 
       def read(key)
         key = File.binread(key.delete_prefix("file:").delete_prefix("//")).chomp if key.start_with?("file:")
-        raise ConfigError, "key is empty" if key.empty?
+        raise ConfigError, "key is empty" unless key.b.match?(SAID)
         key
       rescue SystemCallError => error
         raise ConfigError, "the file of the key cannot be read (#{error.class})"

@@ -162,7 +162,7 @@ module Hikyaku
       end
 
       def signing_key(text)
-        raise ConfigError, "the key is empty" if text.empty?
+        raise ConfigError, "the key is empty" if Authorization::Key.empty?(text)
         return private_key(text) if Authorization::Pem.like?(text)
         raise ConfigError, "a JWK Set verifies tokens only: to sign, give a secret or a private key as PEM" if text.lstrip.start_with?("{")
         [:secret, text]

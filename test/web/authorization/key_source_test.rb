@@ -103,6 +103,11 @@ class KeySourceTest < Minitest::Test
       assert accepts?(secret, secret.b, "HS256", weak_secrets: true), secret.inspect
       assert accepts?(secret * 32, secret.b * 32, "HS256"), secret.inspect
     end
+    # An HMAC fills its key up with zero bytes: they alone are the empty one, however many.
+    ["", " " * 32, "\t\n" * 32, "\0" * 32, "\0" * 64].each do |empty|
+      assert_match(/empty/, assert_raises(Hikyaku::Web::Authorization::Key::Unusable) { Hikyaku::Web::Authorization::Key.of_secret(empty, configured: nil, weak: true) }.message, empty.inspect)
+      assert_match(/the secret is empty/, file(jwks("kty" => "oct", "k" => encode(empty))) { |path| refused(jwks: "file:#{path}") })
+    end
     assert_match(/empty/, refused(publisher_key: ""))
     assert_match(/must be text, not Integer/, refused(publisher_key: 5))
   end

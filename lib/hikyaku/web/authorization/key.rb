@@ -18,6 +18,7 @@ module Hikyaku
         SIGNATURE_BYTES = {p256: 64, p384: 96, p521: 132, ed25519: 64}.freeze
         MIN_RSA_BITS = 2048 # RFC 7518 section 3.3
         ED25519_PREFIX = "302a300506032b6570032100"
+        SAID = /[^\0\s]/n
 
         class << self
           # @param pkey [OpenSSL::PKey::PKey] a public key, or a private one of which only the public half is kept
@@ -35,12 +36,18 @@ module Hikyaku
           # @return [Key]
           # @raise [Unusable]
           def of_secret(secret, configured:, kid: nil, weak: false)
-            raise Unusable, "the secret is empty" if secret.empty?
+            raise Unusable, "the secret is empty" if empty?(secret)
             algorithms = allowed(:secret, configured)
             lack = Algorithms.lack(secret, algorithms)
             raise Unusable, lack if lack && !weak
             new(kind: :secret, material: secret.b.freeze, algorithms: algorithms, kid: kid)
           end
+
+          # An HMAC fills its key up with zero bytes (RFC 2104 section 2): nothing but those is the empty key, which everybody knows.
+          #
+          # @param secret [String]
+          # @return [Boolean] whether there is nothing in it but zero bytes and white space
+          def empty?(secret) = !secret.b.match?(SAID)
 
           # @param kind [Symbol]
           # @param configured [Array<String>, nil]
@@ -138,7 +145,7 @@ module Hikyaku
           end
         end
 
-        private_constant :CURVES, :SIGNATURE_BYTES, :MIN_RSA_BITS, :ED25519_PREFIX
+        private_constant :CURVES, :SIGNATURE_BYTES, :MIN_RSA_BITS, :ED25519_PREFIX, :SAID
       end
     end
   end
