@@ -102,10 +102,8 @@ module Hikyaku
     # @param known [Array<String>]
     # @return [String, nil] what was probably meant
     def suggest(word, known)
-      require "did_you_mean"
-      DidYouMean::SpellChecker.new(dictionary: known).correct(word).first
-    rescue LoadError
-      nil
+      require_relative "config/suggestion"
+      Config::Suggestion.for(word, known)
     end
 
     # @param text [String]

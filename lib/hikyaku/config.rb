@@ -6,6 +6,7 @@ require_relative "config/issuer"
 require_relative "config/rules"
 require_relative "config/settings"
 require_relative "config/sources"
+require_relative "config/suggestion"
 require_relative "config/yaml_file"
 
 module Hikyaku
@@ -43,12 +44,7 @@ module Hikyaku
 
       # @api private
       # @return [String, nil] the word that was probably meant
-      def suggest(word, known)
-        require "did_you_mean"
-        DidYouMean::SpellChecker.new(dictionary: known).correct(word).first
-      rescue LoadError
-        nil
-      end
+      def suggest(word, known) = Suggestion.for(word, known)
 
       # @api private
       # @return [String] an operating system's error in words

@@ -53,6 +53,21 @@ class CLICommandTest < Minitest::Test
     end
   end
 
+  # [command, arguments, what was meant]
+  ELSEWHERE = [
+    ["serve", "--port", "--listen"], ["serve", "--port=3000", "--listen"], ["serve", "-p", "--listen"], ["serve", "-p3000", "--listen"], ["serve", "--bind", "--listen"],
+    ["serve", "--host", "--listen"], ["proxy", "-p", "--listen"], ["broker", "--port", "--listen"], ["serve", "--dir", "--storage"], ["serve", "-c", "--config"],
+    ["serve", "-e", "--engine"], ["serve", "-d", "--storage"], ["serve", "-l", "--legacy"], ["serve", "--log", "--log-level"], ["serve", "--key", "--publisher-key"],
+    ["serve", "--cors", "--cors-origin"], ["publish", "--host", "--listen"]
+  ].freeze
+
+  test "a short option, or one that other servers have, is answered with the one that was meant, and never taken for it" do
+    ELSEWHERE.each do |name, given, meant|
+      assert_equal "unknown option #{given[/\A(?:-[^-]|[^=]*)/]}; did you mean #{meant}?", refused(name, given, "1"), [name, given].join(" ")
+    end
+    assert_match(/\AUsage: hikyaku serve/, done("serve", "-h"))
+  end
+
   test "an option whose value was forgotten does not swallow the next" do
     assert_equal "--listen needs a value", refused("serve", "--listen", "--dev")
     assert_equal "--listen needs a value", refused("serve", "--dev", "--listen")

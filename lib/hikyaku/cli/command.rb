@@ -63,7 +63,7 @@ module Hikyaku
         refuse_abbreviations(argv, parser)
         parser.permute(argv)
       rescue OptionParser::InvalidOption, OptionParser::AmbiguousOption => error
-        raise UsageError, unknown(error.args.first.to_s[/\A[^=]*/], switches(parser))
+        raise UsageError, unknown(error.args.first.to_s[/\A(?:-[^-]|[^=]*)/], switches(parser))
       rescue OptionParser::MissingArgument => error
         raise UsageError, "#{error.args.first} needs a value"
       rescue OptionParser::NeedlessArgument => error
@@ -90,13 +90,13 @@ module Hikyaku
         throw :answered
       end
 
-      # An abbreviation that is clear today is not when another option comes. (Ruby 3.1's `require_exact` refuses
+      # An abbreviation that is clear today is not when another option comes: `-d` would be --dev. (Ruby 3.1's `require_exact` refuses
       # `--name=value` as well.)
       def refuse_abbreviations(argv, parser)
         known = switches(parser)
         argv.take_while { |argument| argument != "--" }.each do |argument|
-          next unless argument.start_with?("--")
-          option = argument[/\A[^=]*/].tr("_", "-")
+          next unless argument.match?(/\A-(?:-|[a-z])/i)
+          option = argument[/\A(?:-[^-]|[^=]*)/].tr("_", "-")
           raise UsageError, unknown(option, known) unless known.include?(option)
         end
       end
