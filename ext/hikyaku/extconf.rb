@@ -7,6 +7,7 @@
 #
 #   HIKYAKU_SANITIZE=address,undefined   compiles with sanitizers, for tests
 #   HIKYAKU_STRICT=1                     makes an error of every warning
+#   HIKYAKU_SYMBOLS=1                    keeps the symbols, for debuggers and profilers
 
 # Compiles nothing, and says why.
 def go_without(reason)
@@ -60,6 +61,11 @@ if (sanitizers = ENV["HIKYAKU_SANITIZE"])
   $DLDFLAGS += " -fsanitize=#{sanitizers}"
 end
 
+strip = "-Wl,--strip-all"
+$DLDFLAGS += " #{strip}" if !ENV["HIKYAKU_SYMBOLS"] && !ENV["HIKYAKU_SANITIZE"] && try_ldflags(strip)
+
 # rubocop:enable Style/GlobalVars
 
 create_makefile("hikyaku/native")
+# RubyGems leaves the folder in which it has compiled where it is.
+File.write("Makefile", "\ninstall: leave-nothing\n.PHONY: leave-nothing\nleave-nothing: install-so\n\t-$(Q)$(RM) $(OBJS) $(DLLIB)\n", mode: "a")

@@ -93,6 +93,22 @@ class BuildTest < Minitest::Test
     assert_equal ["Init_native"], names.lines.map { |line| line.split.last }.grep_v(/\A_(init|fini)\z/)
   end
 
+  test "what gem install leaves behind is the engine without symbols, and nothing that it was made of" do
+    skip_unless_available("make")
+    packed = File.join(@folder, "hikyaku.gem")
+    output, status = Open3.capture2e(CLEAN, "gem", "build", "--output", packed, "hikyaku.gemspec", chdir: ROOT)
+    assert status.success?, output
+    home = File.join(@folder, "home")
+    output, status = run_there("gem", "install", "--local", "--ignore-dependencies", "--no-document", "--install-dir", home, packed, HIKYAKU_SYMBOLS: nil)
+    assert status.success?, output
+    made = Dir[File.join(home, "**/*.{o,so,a}")].map { |path| path.delete_prefix("#{home}/").sub(/-\d[\d.]+(?=\/)/, "") }
+    assert_equal ["gems/hikyaku/lib/hikyaku/native.so"], made.grep(%r{\Agems/})
+    assert_empty made.grep_v(%r{\A(?:gems|extensions)/.*/hikyaku/native\.so\z})
+    nm, = skip_unless_available("nm")
+    symbols, = Open3.capture2e(nm, Dir[File.join(home, "gems/*/lib/hikyaku/native.so")].first)
+    assert_match(/no symbols/, symbols)
+  end
+
   test "every source and header is in the gem, and nothing that was compiled" do
     files = Dir.chdir(ROOT) { Gem::Specification.load("hikyaku.gemspec").files }
     sources = Dir[File.join(ROOT, "ext/hikyaku/**/*.{c,h}")].map { |file| file.delete_prefix("#{ROOT}/") }
