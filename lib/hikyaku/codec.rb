@@ -43,16 +43,6 @@ module Hikyaku
       def negotiate(accept, offered = formats)
         Accept.parse(accept).choose(offered)
       end
-
-      # Has JSON written by another library, in this process.
-      #
-      # @param engine [Symbol] :json or :oj
-      # @return [Symbol]
-      # @raise [Unavailable] the gem is not there
-      # @raise [ArgumentError]
-      def use(engine)
-        JSON.engine = engine
-      end
     end
   end
 end

@@ -203,30 +203,25 @@ class CodecPlainTest < Minitest::Test
     asked = 0
     each_way do |format|
       # What json writes in one go it looks at itself, and does not see it.
-      if format == :msgpack || Codec.const_get(:JSON).engine == :oj || Codec::JSON::Engine.send(:coder).nil?
+      if format == :msgpack || Codec::JSON::Engine.send(:coder).nil?
         error = assert_raises(Codec::Unrepresentable) { Codec[format].dump({a: [twice]}) }
         assert_match(/\$\.a\[0\]\.name: .*the key for the second time.*compare_by_identity/, error.message)
         asked += 1
       end
       assert_equal({"a" => [{"name" => 0, "id" => 1}]}, Codec[format].load(Codec[format].dump({a: [once]})))
     end
-    assert_operator asked, :>=, 4
+    assert_operator asked, :>=, 3
     assert_equal [3, 2], [twice.size, once.size], "they are left as they are"
   end
 
   private
 
-  # JSON, with json in one go and the long way and with oj; MessagePack with a look in C and without.
+  # JSON, with json in one go and the long way; MessagePack with a look in C and without.
   def each_way
     yield :json
     Codec::JSON::Engine.stub(:coder, nil) { yield :json }
-    Codec.use(:oj)
-    yield :json
-    Codec.use(:json)
     yield :msgpack
     Codec::Plain.stub(:native_there?, false) { yield :msgpack }
-  ensure
-    Codec.use(:json)
   end
 
   def nest_array(levels) = (levels - 1).times.inject([]) { |inner, _| [inner] }

@@ -7,23 +7,10 @@ require_relative "json/reader"
 
 module Hikyaku
   module Codec
-    # JSON, by the json that comes with Ruby. The gem oj writes it where it is asked for; what strangers send is read by json in any case, which has the limits.
+    # JSON, by the json that comes with Ruby, or a newer one.
     #
     # RFC 8259.
     class JSON < Format
-      class << self
-        # @return [Symbol] what writes it: :json or :oj
-        def engine = Engine.current
-
-        # @param name [Symbol] :json or :oj
-        # @return [Symbol]
-        # @raise [Unavailable] the gem oj is not there
-        # @raise [ArgumentError]
-        def engine=(name)
-          Engine.use(name)
-        end
-      end
-
       # @api private
       def initialize = super(:json, ["application/json"])
 
