@@ -51,6 +51,16 @@ class CodecTest < Minitest::Test
     assert_equal json.except("at", "zone"), value.except("at", "zone")
   end
 
+  # What Active Support sends, or refuses, and the codec would not.
+  LEFT = /\A(?:NaN|infinity|decimal NaN|bytes|broken|too deep|bytes as key|delegated)\b/
+
+  test "render json: writes the bytes that Active Support's encoder writes, without it" do
+    report = get("/compared").value
+    assert_empty report["differing"]
+    assert_empty report["left"].grep_v(LEFT)
+    assert_empty report["failed"].grep_v(/\A(?:bytes|broken|too deep)\b/)
+  end
+
   test "render msgpack: takes the options of render json:" do
     json, packed = get("/chosen", "application/json"), get("/chosen", PACKED)
     assert_equal [201, "/items/1", {"name" => "Hōryū", "label" => "Hōryū!"}], [json.status, json["location"], json.value]

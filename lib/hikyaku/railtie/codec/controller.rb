@@ -70,6 +70,11 @@ module Hikyaku
         # What `render json:` sends as it is. Bytes, too, are what they are in MessagePack, and no text in JSON.
         def hikyaku_quoted(text) = Finish.packed?(response) ? Codec[NAME].dump(text) : text.to_json
 
+        # `render json:`, which writes a String as it is.
+        def _render_with_renderer_json(object, options)
+          super((Renderer.slow?(self) && Plain.text(object, options)) || object, options)
+        end
+
         # `render msgpack:`
         def hikyaku_packed(object, options)
           self.content_type = CodecGlue.mime if media_type.nil?

@@ -13,7 +13,9 @@ module Hikyaku
         # What Rails puts among the options, and what is said of the response.
         OF_RAILS = %i[action assigns callback content_type formats handlers layout locale location prefixes status template variant variants].freeze
         CLASS = Kernel.instance_method(:class)
-        private_constant :OF_RAILS, :CLASS
+        OF_HTML = %w[< > &].freeze
+        OF_SCRIPTS = %W[\u2028 \u2029].freeze
+        private_constant :OF_RAILS, :CLASS, :OF_HTML, :OF_SCRIPTS
 
         # A text that is no JSON was given to `render msgpack:`.
         class NotJSON < ArgumentError
@@ -29,6 +31,18 @@ module Hikyaku
             return object if packed?(object)
             return repack(object) if object.is_a?(String)
             writes_itself?(object) ? repack(object.to_json(options)) : Codec[NAME].dump(given(object, options))
+          end
+
+          # What Active Support makes of an object in `render json:`, in a fraction of the time: as_json is asked as it asks, and json does the rest.
+          #
+          # @param object [Object]
+          # @param options [Hash] of `render`
+          # @return [String, nil] JSON; nil: it is a String, or has a to_json of its own, or Active Support may know what to do with it
+          def text(object, options)
+            return if object.is_a?(String) || writes_itself?(object)
+            escaped(Codec[:json].dump(given(object, options)).force_encoding(Encoding::UTF_8))
+          rescue Codec::Unrepresentable
+            nil
           end
 
           # @param object [Object]
@@ -59,6 +73,14 @@ module Hikyaku
           end
 
           private
+
+          # For JSON in a page, as Active Support has it.
+          def escaped(text)
+            replaced = ActiveSupport.escape_html_entities_in_json ? OF_HTML + OF_SCRIPTS : OF_SCRIPTS
+            # One by one: a text is looked for sooner than a pattern.
+            replaced.each { |character| text.gsub!(character, format('\u%04x', character.ord)) if text.include?(character) }
+            text
+          end
 
           # As Active Support does it with `only` and `except`, but moments stay moments.
           def chosen(value, options, levels)

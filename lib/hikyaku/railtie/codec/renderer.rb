@@ -13,7 +13,9 @@ module Hikyaku
         GEMS = %w[actionpack actionview].freeze
         # What writes as as_json says.
         ENCODERS = /\A(?:ActiveSupport::JSON::|Oj::Rails::)/
-        private_constant :METHODS, :GEMS, :ENCODERS
+        # Where Controller is.
+        OURS = "#{__dir__}/"
+        private_constant :METHODS, :GEMS, :ENCODERS, :OURS
 
         class << self
           # Asked each time: a gem may be loaded late, and a renderer be replaced.
@@ -25,6 +27,12 @@ module Hikyaku
           rescue NameError
             false
           end
+
+          # Rails 8.1 has another, which is as quick as ours.
+          #
+          # @param controller [ActionController::Metal]
+          # @return [Boolean] whether `render json:` goes through the encoder of Active Support that makes the object over in Ruby first
+          def slow?(controller) = ActiveSupport.json_encoder == ActiveSupport::JSON::Encoding::JSONGemEncoder && rails?(controller)
 
           private
 
@@ -39,7 +47,7 @@ module Hikyaku
 
           # A gem may be in a folder that goes by two names.
           def folders
-            @folders ||= Gem.loaded_specs.values_at(*GEMS).compact.flat_map { |gem| [gem.full_gem_path, File.realpath(gem.full_gem_path)] }.uniq.map { |path| "#{path}/lib/" }.freeze
+            @folders ||= Gem.loaded_specs.values_at(*GEMS).compact.flat_map { |gem| [gem.full_gem_path, File.realpath(gem.full_gem_path)] }.uniq.map { |path| "#{path}/lib/" }.push(OURS).freeze
           end
         end
       end
