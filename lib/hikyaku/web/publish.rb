@@ -59,13 +59,13 @@ module Hikyaku
 
       def check_limits(topics, values)
         raise InvalidUpdate, "topic is missing: name at least one" if topics.empty?
-        too_large!("there are #{topics.size} topics", @config.max_topics) if topics.size > @config.max_topics
-        too_large!("id has #{values["id"].bytesize} bytes", @config.max_id_bytes) if values["id"] && values["id"].bytesize > @config.max_id_bytes
-        too_large!("type has #{values["type"].bytesize} bytes", @config.max_type_bytes) if values["type"] && values["type"].bytesize > @config.max_type_bytes
+        too_large!("there are #{topics.size} topics", :max_topics) if topics.size > @config.max_topics
+        too_large!("id has #{values["id"].bytesize} bytes", :max_id_bytes) if values["id"] && values["id"].bytesize > @config.max_id_bytes
+        too_large!("type has #{values["type"].bytesize} bytes", :max_type_bytes) if values["type"] && values["type"].bytesize > @config.max_type_bytes
       end
 
-      def too_large!(what, limit)
-        raise LimitExceeded, "#{what}, more than the #{limit} that are allowed"
+      def too_large!(what, setting)
+        raise LimitExceeded, "#{what}, more than the #{@config.public_send(setting)} that #{setting} allows"
       end
 
       # A field without a value says nothing, as with id and type.

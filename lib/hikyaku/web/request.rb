@@ -40,7 +40,7 @@ module Hikyaku
       # @return [void]
       # @raise [Problem] 413
       def self.check_length(env, max_bytes)
-        raise Problem.new(413, "the body is larger than the hub takes") if env["CONTENT_LENGTH"].to_i > max_bytes
+        raise Problem.new(413, "the body is larger than max_request_bytes allows") if env["CONTENT_LENGTH"].to_i > max_bytes
       end
 
       # @return [Hash] the Rack environment
@@ -160,7 +160,7 @@ module Hikyaku
       end
 
       def too_large!(limit)
-        raise Problem.new(413, "the body is larger than #{limit} bytes")
+        raise Problem.new(413, "the body is larger than the #{limit} bytes that max_request_bytes allows")
       end
     end
   end

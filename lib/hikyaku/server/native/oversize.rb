@@ -14,7 +14,7 @@ module Hikyaku
         end
 
         # @raise [Web::Problem] 413
-        def read(*) = raise(Web::Problem.new(413, "the body is larger than #{@limit} bytes"))
+        def read(*) = raise(Web::Problem.new(413, "the body is larger than the #{@limit} bytes that max_request_bytes allows"))
         alias_method :gets, :read
         alias_method :each, :read
 
