@@ -33,7 +33,10 @@ end
 go_without "this system has no #{missing.join(", ")}; it is for Linux" if missing.any?
 go_without "this Ruby has no rb_nogvl" unless have_func("rb_nogvl", "ruby/thread.h")
 compresses = have_header("zlib.h") && have_library("z", "crc32_z")
-warn "hikyaku: without zlib and its headers (Debian: zlib1g-dev) the native engine is compiled all the same, and compresses no streams" unless compresses
+unless compresses
+  warn "hikyaku: without zlib and its headers (Debian: zlib1g-dev) the native engine is compiled all the same, and compresses no streams; in a Dockerfile: " \
+    "RUN apt-get install --yes zlib1g-dev, before bundle install"
+end
 
 # mkmf is told in global variables.
 # rubocop:disable Style/GlobalVars
