@@ -129,7 +129,7 @@ class HTTPProxyPrefetcherTest < Minitest::Test
         leaves.call(first, origin)
         assert_equal 1, @prefetcher.size
         held << true
-        assert_equal BYTES, take(origin, "/a").fetch.value.body.bytesize
+        assert_equal BYTES, take(origin, "/a").fetch.read.bytesize
         2.times { held << true }
         @client.get("http://#{host(origin)}/after")
         assert_equal %w[/a /after], asked(origin)
