@@ -4,4 +4,4 @@
 
 require "rack/files"
 
-run Rack::Files.new(ENV.fetch("BENCH_ROOT"), {"cache-control" => "max-age=3600"})
+run Rack::Files.new(ENV.fetch("BENCH_ROOT"), {"cache-control" => "max-age=3600", "vary" => "Accept-Encoding"})

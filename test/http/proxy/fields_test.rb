@@ -87,6 +87,18 @@ class HTTPProxyFieldsTest < Minitest::Test
     end
   end
 
+  test "a server whose answer depends on codings in name only is not asked again" do
+    {nil => 2, "gzip" => 3}.each do |coding, count|
+      way = Misbehaving::AsTold.new { |request, _| Misbehaving::Answer.to(request).with("Vary" => ("Accept-Encoding" unless request.path == "/1.png"), "Content-Encoding" => coding) }
+      Misbehaving.run(way) do |server|
+        run_proxy do |proxy|
+          %w[/1.png /2.png].each { |path| get(proxy, server, path, *FIELDS, "Accept-Encoding: gzip") }
+          assert_equal count, server.log.size, coding
+        end
+      end
+    end
+  end
+
   test "it is learned from answers of every status, and asked again once, whatever comes" do
     {304 => nil, 302 => "", 404 => "", 200 => "x"}.each do |status, body|
       count = 0
@@ -129,6 +141,33 @@ class HTTPProxyFieldsTest < Minitest::Test
     end
   end
 
+  test "what depends on codings in name only is asked for once, in a page and by itself, and its Vary is learned" do
+    {"Accept-Encoding" => %w[accept-encoding], "Origin" => [], "accept-encoding, Origin, Save-Data" => %w[accept-encoding]}.each do |vary, said_then|
+      site(vary, Array.new(12) { |i| "/#{i}.png" }) do |server, proxy, targets|
+        said = ["Accept: #{IMAGE}", "Accept-Encoding: gzip, deflate", "User-Agent: test"]
+        targets.each { |target| assert_equal Misbehaving.body_of(target), get(proxy, server, target, *said).last }
+        get(proxy, server, "/more.png", *said)
+        assert_equal [*targets, "/more.png"].sort, server.log.drop(1).map { |entry| entry[2] }.sort, vary
+        assert_equal said_then, server.log.last.last.keys & %w[accept accept-encoding user-agent], vary
+      end
+    end
+  end
+
+  test "what depends on what was left out is known with the first answer, and what no server was asked for yet says it" do
+    {"Accept" => IMAGE, "User-Agent" => "test", "Accept-Encoding, Accept-Language" => "de"}.each do |vary, value|
+      site(vary, Array.new(40) { |i| "/#{i}.png" }) do |server, proxy, targets|
+        said = ["Accept: #{IMAGE}", "Accept-Encoding: gzip", "User-Agent: test", "Accept-Language: de"]
+        bodies = targets.map { |target| get(proxy, server, target, *said).last }
+        assert_equal targets.map { |target| Misbehaving.body_of(target) }, bodies
+        # The first says everything. Those that were on their way before it was answered are asked for once more.
+        in_vain = server.log.count { |entry| entry[2].end_with?(".png") && entry.last[vary[/[\w-]+\z/].downcase].nil? }
+        assert_operator in_vain, :<, 20, vary
+        assert_equal targets.size + in_vain, server.log.size - 1, vary
+        assert_equal value, server.log.last.last[vary[/[\w-]+\z/].downcase], vary
+      end
+    end
+  end
+
   test "what is for this browser alone, or leads elsewhere, is asked for with everything, and so is what comes after it" do
     {"200 OK" => "Cache-Control: private", "302 Found" => "Location: /no"}.each do |status, field|
       with_origin(lambda { |bytes|
@@ -163,6 +202,25 @@ class HTTPProxyFieldsTest < Minitest::Test
   end
 
   private
+
+  # A page with images, of which the first is answered when all are kept, at a server of which nothing is known.
+  def site(vary, targets)
+    page = targets.map { |target| "<img src=#{target}>" }.join
+    held = Queue.new
+    way = Misbehaving::AsTold.new do |request, _|
+      next "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: #{page.bytesize}\r\n\r\n#{page}" if request.path == "/page.html"
+      held.pop
+      Misbehaving::Answer.to(request).with("Vary" => vary)
+    end
+    Misbehaving.run(way) do |server|
+      run_proxy do |proxy|
+        get(proxy, server, "/page.html", "Accept: text/html", "Accept-Encoding: gzip, deflate", "User-Agent: test", "Accept-Language: de")
+        wait_until { proxy.account.prefetcher.size == targets.size }
+        held.close
+        yield server, proxy, targets
+      end
+    end
+  end
 
   def assert_missed(missed, headers, status: 200, kind: :script)
     answer = Hikyaku::HTTP::Response.new(status: status, headers: headers.compact.to_a, body: "", url: "http://a/")

@@ -32,8 +32,10 @@ module Hikyaku
         MOST_ASKED = 10_000
         LED_ELSEWHERE = [301, 302, 303, 307, 308].freeze
         EVERYTHING = ["*"].freeze
-        KNOWN = [*LEFT_OUT, *KEPT, "accept", "accept-encoding"].freeze
-        private_constant :KINDS, :LEFT_OUT, :KEPT, :OWN_ACCEPT, :COMPRESSED, :MOST_NAMES, :MOST_ASKED, :LED_ELSEWHERE, :EVERYTHING, :KNOWN
+        CODINGS = "accept-encoding"
+        NOT_AT_ALL = /\A0(?:\.0*)?\z/ # RFC 9110, section 12.4.2
+        KNOWN = [*LEFT_OUT, *KEPT, "accept", CODINGS].freeze
+        private_constant :KINDS, :LEFT_OUT, :KEPT, :OWN_ACCEPT, :COMPRESSED, :MOST_NAMES, :MOST_ASKED, :LED_ELSEWHERE, :EVERYTHING, :CODINGS, :NOT_AT_ALL, :KNOWN
 
         class << self
           # @param answer [Response, Client::Stream]
@@ -44,6 +46,18 @@ module Hikyaku
             (COMPRESSED.include?(kind) || reusable?(answer)) ? names : names | EVERYTHING
           end
 
+          # Who asks with other fields may be answered with what came, where these are the same. What has no content coding is for everybody who does not
+          # refuse that, whatever was said of codings: RFC 9110, sections 12.4.3 and 12.5.3. It is learned all the same: another may be encoded.
+          #
+          # @param answer [Response, Client::Stream]
+          # @param kind [Symbol] see {Kind}
+          # @param said [Array<Array(String, String)>] by the browser
+          # @return [Array<String>] those of {needed} that decide whether the answer is for who says this
+          def decisive(answer, kind, said)
+            names = needed(answer, kind)
+            (plain?(answer) && takes_plain?(said)) ? names - [CODINGS] : names
+          end
+
           # @param answer [Response, Client::Stream]
           # @return [Boolean] whether it says of itself that it depends on more than header fields
           def any?(answer) = answer["vary"].to_s.include?("*")
@@ -52,7 +66,7 @@ module Hikyaku
           # @return [Boolean] whether it may be so because something was left out
           def refusal?(status) = status >= 400 || LED_ELSEWHERE.include?(status)
 
-          # @param names [Array<String>] on which an answer depends, see {needed}
+          # @param names [Array<String>] on which an answer depends, see {needed} and {decisive}
           # @param said [Array<Array(String, String)>] by the browser
           # @param sent [Array<Array(String, String)>]
           # @return [Boolean] whether something was left out on which it depends
@@ -71,6 +85,16 @@ module Hikyaku
           def unknown(headers) = headers.map(&:first).uniq - KNOWN
 
           private
+
+          # A part may be joined with others, which were encoded.
+          def plain?(answer) = answer.status != 206 && answer["content-encoding"].nil?
+
+          # The coding's own weight counts, and else that of all others.
+          def takes_plain?(said)
+            codings = said.filter_map { |name, value| value.downcase.delete(" \t").split(",") if name == CODINGS }.flatten
+            weights = codings.to_h { |text| text.partition(";q=").values_at(0, 2) }
+            !weights.fetch("identity", weights["*"]).to_s.match?(NOT_AT_ALL)
+          end
 
           # Of what nobody else may be given, or nobody twice, Vary has no meaning.
           def reusable?(answer)
@@ -125,7 +149,7 @@ module Hikyaku
           KINDS.include?(kind) && own.unknown(headers).empty? && own.own_accept?(kind, headers.filter_map { |name, value| value if name == "accept" })
         end
 
-        def left_out?(name, kind) = LEFT_OUT.include?(name) || name == "accept" || (name == "accept-encoding" && COMPRESSED.include?(kind))
+        def left_out?(name, kind) = LEFT_OUT.include?(name) || name == "accept" || (name == CODINGS && COMPRESSED.include?(kind))
 
         # Of a server that nothing is known of, in this process.
         def first?(origin, kind) = @lock.synchronize { @asked.size < MOST_ASKED && !@asked.key?([origin, kind]) && (@asked[[origin, kind]] = true) }

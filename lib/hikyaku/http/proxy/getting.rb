@@ -83,8 +83,7 @@ module Hikyaku
           ahead.note.wanted(now)
           stream = @stream = ahead.fetch
           return if stream.status == 407 # as of an answer to the browser: see {#ask}
-          return refused_ahead(ahead) if ahead.slim && Fields.refusal?(stream.status)
-          learn(stream, ahead.kind)
+          return if ahead.slim && Fields.refusal?(stream.status)
           return unless ahead.suits?(@headers, stream)
           return send_unchanged(stream) if unchanged?(stream)
           stream.done? ? send_whole(stream.status, stream, stream.read) : pass(stream)
@@ -103,11 +102,6 @@ module Hikyaku
           again
         rescue RequestFailed
           again
-        end
-
-        def refused_ahead(ahead)
-          @proxy.fields.refused(@address.origin, ahead.kind)
-          nil
         end
 
         # RFC 9110, section 13.1.2: the browser has it already.
@@ -169,7 +163,7 @@ module Hikyaku
             @proxy.fields.refused(@address.origin, @kind)
             return @headers
           end
-          names = Fields.needed(stream, @kind)
+          names = Fields.decisive(stream, @kind, @headers)
           return unless Fields.missed?(names, @headers, sent)
           learn(stream)
           names.include?("*") ? @headers : @headers.select { |field| sent.include?(field) || names.include?(field.first) }
@@ -181,8 +175,8 @@ module Hikyaku
 
         def page_of_referer = @account.visits.of(@request["referer"])
 
-        def learn(answer, kind = @kind)
-          @proxy.fields.answered(@address.origin, kind, Fields.needed(answer, kind))
+        def learn(answer)
+          @proxy.fields.answered(@address.origin, @kind, Fields.needed(answer, @kind))
         end
 
         # Once the head is written nothing can be said but by breaking off.

@@ -33,7 +33,7 @@ module Hikyaku
         def initialize(fields, most: MOST, most_bytes: MOST_BYTES, lifetime: LIFETIME)
           @fields = fields
           @accepts = {}
-          @kept = Kept.new(most: most, most_bytes: most_bytes, lifetime: lifetime)
+          @kept = Kept.new(most: most, most_bytes: most_bytes, lifetime: lifetime) { |entry, head| learn(entry, head) }
         end
 
         # @param inlines [Array<Scanner::Inline>] what a page contains
@@ -120,9 +120,23 @@ module Hikyaku
           asked = saying.of(inline)
           kind = Kind.of(address, asked)
           sent = @fields.for(address.origin, kind, asked)
-          held = client.stream(Held, address, headers: sent, priority: PRIORITIES.fetch(inline.kind, 3))
+          held = begin_fetch(client, address, sent, inline.kind)
           note = page.add(address.url, inline.kind, :ahead, now, wanted: false)
-          Ahead.new(fetch: held, client: client, origin: address.origin, kind: kind, said: asked, sent: sent, note: note, page_url: saying.url)
+          Ahead.new(fetch: held, client: client, address: address, kind: kind, said: asked, sent: sent, note: note, page_url: saying.url)
+        end
+
+        def begin_fetch(client, address, sent, kind) = client.stream(Held, address, headers: sent, priority: PRIORITIES.fetch(kind, 3))
+
+        # What others of the kind would miss as well, they say too, as long as no server was asked for them.
+        def learn(entry, head)
+          refused = entry.slim && Fields.refusal?(head.status)
+          refused ? @fields.refused(entry.origin, entry.kind) : @fields.answered(entry.origin, entry.kind, Fields.needed(head, entry.kind))
+          @kept.replace { |other| anew(other) if other.like?(entry) && other.slim && (refused || other.misses?(head)) && other.fetch.withdraw }
+        end
+
+        def anew(entry)
+          sent = @fields.for(entry.origin, entry.kind, entry.said)
+          Ahead.new(**entry.to_h, fetch: begin_fetch(entry.client, entry.address, sent, entry.note.kind), sent: sent)
         end
       end
     end

@@ -36,13 +36,27 @@ class HTTPProxyPrefetcherAheadTest < Minitest::Test
     refute suits?(:script, SCRIPT, [SCRIPT[0], %w[user-agent another], SCRIPT[2]], made)
     refute suits?(:script, SCRIPT, SCRIPT + [%w[accept-language de]], made)
     refute suits?(:script, SCRIPT, SCRIPT, PUBLIC.merge("vary" => "*"))
-    refute suits?(:image, IMAGE, IMAGE, "vary" => "*")
+    refute suits?(:image, IMAGE, IMAGE, {"vary" => "*"})
+  end
+
+  test "what has no content coding is for everybody who does not refuse that, whatever was said of codings" do
+    vary = PUBLIC.merge("vary" => "Accept-Encoding, Origin")
+    {"gzip, deflate, br" => true, "" => true, "*" => true, "gzip;q=0" => true, "*;q=0, identity;q=0.1" => true, "br, IDENTITY ; q=0.001" => true, "identity;q=1, *;q=0" => true,
+     "identity;q=0" => false, "gzip, Identity; q=0.000" => false, "gzip, *;q=0.0" => false, "gzip,*; Q=0" => false, "*;q=1, identity;q=0." => false}.each do |value, suits|
+      assert_equal suits, suits?(:image, IMAGE, IMAGE + [["accept-encoding", value]], vary), value
+    end
+    asked = IMAGE + [%w[accept-encoding gzip]]
+    assert suits?(:image, asked, IMAGE, vary)
+    refute suits?(:image, IMAGE, asked, vary.merge("content-encoding" => "gzip"))
+    refute suits?(:image, IMAGE, asked, vary, status: 206)
+    refute suits?(:image, IMAGE, asked - [IMAGE.assoc("user-agent")], vary.merge("vary" => "Accept-Encoding, User-Agent"))
+    refute suits?(:image, IMAGE, asked, vary.merge("vary" => "Accept-Encoding, *"))
   end
 
   private
 
-  def suits?(kind, sent, said, fields = PUBLIC)
-    answer = Hikyaku::HTTP::Response.new(status: 200, headers: fields.to_a, body: "", url: "http://a/")
+  def suits?(kind, sent, said, fields = PUBLIC, status: 200)
+    answer = Hikyaku::HTTP::Response.new(status: status, headers: fields.to_a, body: "", url: "http://a/")
     Ahead.new(kind: kind, said: sent, sent: sent).suits?(said, answer)
   end
 end

@@ -6,11 +6,21 @@ module Hikyaku
   module HTTP
     class Proxy
       class Prefetcher
-        # What is fetched ahead: the stream ({Held}), by which client, for a page of which origin and kind, what the browser was taken to say and what of it was sent, and
+        # What is fetched ahead: the stream ({Held}), by which client, from where and of which kind, what the browser was taken to say and what of it was sent, and
         # the page's note of it, the page's URL, and whether that was left.
-        Ahead = Struct.new(:fetch, :client, :origin, :kind, :said, :sent, :note, :page_url, :left, keyword_init: true) do
+        Ahead = Struct.new(:fetch, :client, :address, :kind, :said, :sent, :note, :page_url, :left, keyword_init: true) do
           # @return [Visits::Page]
           def page = note.page
+
+          # @return [Origin]
+          def origin = address.origin
+
+          # @return [Boolean] whether it is another of the same kind, from the same server and by the same client
+          def like?(other) = !equal?(other) && client.equal?(other.client) && kind == other.kind && origin == other.origin
+
+          # @param answer [Response] to another of the kind
+          # @return [Boolean] whether something was left out on which such an answer depends
+          def misses?(answer) = Fields.missed?(Fields.decisive(answer, kind, said), said, sent)
 
           # @return [Boolean] whether not all was sent
           def slim = sent.size < said.size
@@ -23,7 +33,7 @@ module Hikyaku
           # @return [Boolean]
           def suits?(headers, response)
             return false unless accepted?(headers)
-            needed = Fields.needed(response, kind)
+            needed = Fields.decisive(response, kind, headers)
             return alike?(sent, headers, needed | Fields.unknown(headers)) unless needed.include?("*")
             !Fields.any?(response) && alike?(sent, headers, (sent + headers).map(&:first) - NEVER_SENT)
           end

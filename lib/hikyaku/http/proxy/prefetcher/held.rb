@@ -24,7 +24,7 @@ module Hikyaku
           def initialize(...)
             super
             @received = 0
-            @kept = @note = @since = nil
+            @kept = @note = @since = @heard = nil
             @taken = @stopped = @aside = false
           end
 
@@ -35,10 +35,12 @@ module Hikyaku
           #
           # @param kept [#grew]
           # @param note [Visits::Resource] is told when it is there
+          # @yieldparam head [Response] once, as soon as it is there
           # @return [void]
-          def keep(kept, note)
+          def keep(kept, note, &heard)
             @kept = kept
             @note = note
+            @head ? heard&.call(@head) : @heard = heard
             over = kept.grew(self, @received)
             done? ? tell : (stop if over)
           end
@@ -74,6 +76,13 @@ module Hikyaku
 
           # @api private
           def satisfied? = done? || ((@waits_for == :head) ? !@head.nil? && !short? : super)
+
+          # @api private
+          def head_came(...)
+            super
+            heard, @heard = @heard, nil
+            heard&.call(@head)
+          end
 
           # @api private
           def push(piece)

@@ -21,7 +21,10 @@ module Hikyaku
           # @param most [Integer]
           # @param most_bytes [Integer]
           # @param lifetime [Numeric] seconds for which something waits that is there, or was stopped
-          def initialize(most:, most_bytes:, lifetime:)
+          # @yieldparam entry [Ahead]
+          # @yieldparam head [Response] of its answer, as soon as it is there, while the client's lock is held
+          def initialize(most:, most_bytes:, lifetime:, &heard)
+            @heard = heard
             @most = most
             @most_bytes = most_bytes
             @lifetime = lifetime
@@ -41,11 +44,23 @@ module Hikyaku
             return if @lock.synchronize { @entries.key?(key) || @entries.size >= @most }
             entry = yield
             @lock.synchronize do
-              @entries[key] = entry
-              @counts[entry.fetch] = 0
+              put(key, entry)
               @keeper = Thread.new { look_after } unless @keeper&.alive?
             end
-            entry.fetch.keep(self, entry.note)
+            listen(entry)
+          end
+
+          # Something is fetched in another way, in its own place. Whoever calls holds the lock of its client.
+          #
+          # @yieldparam entry [Ahead]
+          # @yieldreturn [Ahead, nil] what comes in its place
+          # @return [void]
+          def replace
+            @lock.synchronize { @entries.to_a }.each do |key, entry|
+              other = yield(entry) or next
+              here = @lock.synchronize { @entries[key].equal?(entry) && put(key, other, before: entry) }
+              here ? listen(other) : other.fetch.cancel
+            end
           end
 
           # Bytes came.
@@ -108,6 +123,14 @@ module Hikyaku
           def bytes = @lock.synchronize { @bytes }
 
           private
+
+          def put(key, entry, before: nil)
+            @bytes -= @counts.delete(before.fetch) if before
+            @counts[entry.fetch] = 0
+            @entries[key] = entry
+          end
+
+          def listen(entry) = entry.fetch.keep(self, entry.note) { |head| @heard&.call(entry, head) }
 
           # Another may have come in its place meanwhile.
           def forget(gone)
