@@ -4,6 +4,7 @@ require "openssl"
 require "securerandom"
 require_relative "../address"
 require_relative "../cache/invalidation"
+require_relative "budget"
 require_relative "clients"
 require_relative "prefetcher"
 require_relative "report"
@@ -15,8 +16,16 @@ module Hikyaku
       # What each user of the proxy has for themselves: clients with their caches, what was fetched ahead for them, what they asked for lately, and the
       # switch. Where nobody says who they are, all are one user.
       class Account
+        # What reading the user's pages may cost: all of it at once, and then a fifth of a processor.
+        MOST_SECONDS = 3.0
+        MOST_BYTES = 33_554_432
+        PERIOD = 15.0
+        private_constant :MOST_SECONDS, :MOST_BYTES, :PERIOD
+
         # @return [Prefetcher]
         attr_reader :prefetcher
+        # @return [Budget] for reading pages
+        attr_reader :budget
         # @return [Visits]
         attr_reader :visits
 
@@ -30,6 +39,7 @@ module Hikyaku
           @ahead = ahead
           @pools = {true => Clients.new(memory, pipelining: true, **options), false => Clients.new(memory, pipelining: false, cached: false, **options)}
           @prefetcher = Prefetcher.new(fields)
+          @budget = Budget.new(seconds: MOST_SECONDS, bytes: MOST_BYTES, period: PERIOD)
           @visits = Visits.new
           @token = SecureRandom.urlsafe_base64(16)
           @lock = Mutex.new

@@ -205,7 +205,7 @@ module Hikyaku
         def reading_of(stream)
           return unless @kind == :document && stream.status == 200
           ahead = @account.ahead? && stream["set-cookie"].nil?
-          Reading.of(stream, @address.url) do |inlines, frames|
+          Reading.of(stream, @address.url, budget: @account.budget, wanted: -> { !@left }) do |inlines, frames|
             page.frame(frames)
             fetch(inlines, stream["referrer-policy"]) if ahead && inlines.any? && !@wire.ending?
           end

@@ -1,0 +1,43 @@
+# frozen_string_literal: true
+
+module Hikyaku
+  module HTTP
+    class Proxy
+      # How much reading pages may cost: so many seconds of a processor and so many bytes at once, and what comes back of them with time. Any thread may spend.
+      class Budget
+        # @param seconds [Numeric] of a processor
+        # @param bytes [Integer] of pages, their content coding undone
+        # @param period [Numeric, nil] seconds after which all that was spent has come back; nil: nothing does
+        # @param clock [#call] seconds of the monotonic clock
+        def initialize(seconds:, bytes:, period: nil, clock: -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) })
+          @most = [seconds, bytes].map(&:to_f)
+          @left = @most.dup
+          @period = period
+          @clock = clock
+          @at = clock.call
+          @lock = Mutex.new
+        end
+
+        # @return [Boolean] whether there is something of both
+        def left? = @lock.synchronize { renew.all?(&:positive?) }
+
+        # It is spent already, so that it may be more than there was.
+        #
+        # @param seconds [Numeric]
+        # @param bytes [Integer]
+        # @return [void]
+        def spend(seconds, bytes)
+          @lock.synchronize { @left = renew.zip([seconds, bytes]).map { |left, spent| left - spent } }
+        end
+
+        private
+
+        def renew
+          return @left unless @period
+          from, @at = @at, @clock.call
+          @left = @left.zip(@most).map { |left, most| [left + most * (@at - from) / @period, most].min }
+        end
+      end
+    end
+  end
+end
