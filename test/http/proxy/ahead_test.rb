@@ -150,15 +150,16 @@ class HTTPProxyAheadTest < Minitest::Test
     Misbehaving.run(way) do |server|
       run_proxy do |proxy|
         2.times do |load|
-          get(proxy, server, "/page.html", "Accept: text/html")
+          another = "User-Agent: #{load}"
+          get(proxy, server, "/page.html", "Accept: text/html", another)
           page = proxy.account.visits.pages.first
           wait_until { page.resources.last.ended_at }
           sleep 0.05
-          get(proxy, server, "/a.png", "Accept: image/avif,*/*")
+          get(proxy, server, "/a.png", "Accept: image/avif,*/*", another)
           assert_equal [%i[pipeline ahead], %i[cache cache]].fetch(load), page.resources.map(&:way)
           image = page.resources.last
           assert_operator image.wanted_at, :>=, image.ended_at + 0.05
-          get(proxy, server, "/a.png", "Accept: image/avif,*/*", "Referer: #{server.url("/page.html")}")
+          get(proxy, server, "/a.png", "Accept: image/avif,*/*", another, "Referer: #{server.url("/page.html")}")
           assert_equal :cache, page.resources.last.way
         end
         assert_equal 2, server.log.size

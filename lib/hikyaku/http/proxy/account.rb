@@ -6,6 +6,7 @@ require_relative "../address"
 require_relative "../cache/invalidation"
 require_relative "budget"
 require_relative "clients"
+require_relative "given"
 require_relative "prefetcher"
 require_relative "report"
 require_relative "visits"
@@ -26,6 +27,8 @@ module Hikyaku
         attr_reader :prefetcher
         # @return [Budget] for reading pages
         attr_reader :budget
+        # @return [Given]
+        attr_reader :given
         # @return [Visits]
         attr_reader :visits
 
@@ -38,7 +41,8 @@ module Hikyaku
           @user = user
           @ahead = ahead
           @pools = {true => Clients.new(memory, pipelining: true, **options), false => Clients.new(memory, pipelining: false, cached: false, **options)}
-          @prefetcher = Prefetcher.new(fields)
+          @given = Given.new
+          @prefetcher = Prefetcher.new(fields, given: @given)
           @budget = Budget.new(seconds: MOST_SECONDS, bytes: MOST_BYTES, period: PERIOD)
           @visits = Visits.new
           @token = SecureRandom.urlsafe_base64(16)
@@ -87,6 +91,7 @@ module Hikyaku
           return if gone.empty?
           @pools.each_value { |clients| clients.invalidate(**answer) }
           @prefetcher.drop(gone)
+          @given.drop(gone)
         rescue InvalidURL
           nil # nothing is kept of such
         end

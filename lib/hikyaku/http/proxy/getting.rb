@@ -32,18 +32,19 @@ module Hikyaku
           @headers = upstream.headers.filter_map { |name, value| [name.downcase, value] unless name == "Host" }
           @credentials = account.credentials(@headers)
           @kind = Kind.of(@address, @headers)
-          @begun = @framed = @left = false
+          @begun = @framed = @left = @mistaken = false
         end
 
         # @return [Boolean, Symbol] whether another request may follow; :events when it wants a connection of its own, as its answer has no end
         # @raise [RequestFailed, Forwarding::Refused] before anything was answered
         # @raise [Wire::Gone]
         def run
-          (@kind == :document) ? turn_page : page_named&.left = false
+          (@kind == :document) ? turn_page : ask_for_part
           @account.prefetcher.heard(@kind, @headers)
           ahead = @account.prefetcher.take(@address, headers: @headers, credentials: @credentials, now: now) if @account.ahead?
           @account.clients.use(@credentials, @address.origin) do |client|
             @client = client
+            @account.prefetcher.fetch_passed_over(client: client, credentials: @credentials, now: now) if @mistaken
             @proxy.watch.over(@wire, method(:leave)) do
               given = ahead && give(ahead)
               given.nil? ? ask : given
@@ -73,9 +74,16 @@ module Hikyaku
 
         # What a frame shows is a part of its page. Which page was turned, the Referer says, and what was broken off; another window turns none.
         def turn_page
+          @account.given.turn_page(@address.origin, @headers)
           @page = @account.visits.framing(@address.url, @request["referer"]) || (page_named if Kind.framed?(@headers))
           @framed = !@page.nil? || Kind.framed?(@headers)
           @account.prefetcher.turn_page(@credentials, to: @address.url, from: @request["referer"]) unless @framed
+        end
+
+        def ask_for_part
+          page_named&.left = false
+          @account.prefetcher.asked(@address.url)
+          @mistaken = @account.given.asked(@address, @headers) && @account.ahead?
         end
 
         # @return [Boolean, nil] nil when it came to nothing
@@ -116,6 +124,7 @@ module Hikyaku
         def send_whole(status, outcome, body)
           reply = reply(status, outcome, (status == 304) ? nil : body.bytesize)
           @wire.write(reply.head + body)
+          given(outcome)
           !reply.close?
         end
 
@@ -192,6 +201,7 @@ module Hikyaku
             @wire.write(reply.body(piece))
           end
           @wire.write(reply.finish)
+          given(stream)
           note&.finish(stream.status, bytes, now)
           !reply.close?
         rescue RequestFailed
@@ -214,6 +224,10 @@ module Hikyaku
         def fetch(inlines, policy)
           @account.prefetcher.fetch(inlines, page: page, client: @client, origin: @address.origin, headers: @headers, credentials: @credentials, now: now,
             url: @address.url, policy: policy)
+        end
+
+        def given(answer)
+          @account.given.give(@address, @headers, answer, credentials: @credentials) unless @headers.any? { |name, _| name == "range" }
         end
 
         def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)

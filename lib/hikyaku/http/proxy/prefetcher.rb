@@ -2,6 +2,7 @@
 
 require_relative "../address"
 require_relative "fields"
+require_relative "given"
 require_relative "kind"
 require_relative "prefetcher/ahead"
 require_relative "prefetcher/held"
@@ -27,11 +28,15 @@ module Hikyaku
         private_constant :MOST, :MOST_BYTES, :LIFETIME, :PRIORITIES
 
         # @param fields [Fields]
+        # @param given [Given] what the browser has, and does not ask for
         # @param most [Integer] that are kept
         # @param most_bytes [Integer] of all that are kept
         # @param lifetime [Numeric] seconds
-        def initialize(fields, most: MOST, most_bytes: MOST_BYTES, lifetime: LIFETIME)
+        def initialize(fields, given: Given.new, most: MOST, most_bytes: MOST_BYTES, lifetime: LIFETIME)
           @fields = fields
+          @given = given
+          @lock = Mutex.new
+          @passed_over = {}
           @accepts = {}
           @kept = Kept.new(most: most, most_bytes: most_bytes, lifetime: lifetime) { |entry, head| learn(entry, head) }
         end
@@ -52,12 +57,28 @@ module Hikyaku
             inlines.each do |inline|
               address = Address.parse(inline.url)
               next unless address.origin == origin
+              next pass_over(inline, page, headers: headers, url: url, policy: policy, origin: origin, credentials: credentials) if @given.given?(address, headers, credentials: credentials)
               @kept.add([credentials, address.url]) { ahead(address, inline, page, client, saying, now) }
             rescue InvalidURL
               next
             end
           end
         end
+
+        # The browser does not have what it was taken to have: what of the newest page was not fetched for that reason is now.
+        #
+        # @param client [Client]
+        # @param credentials [String]
+        # @param now [Float] seconds of the monotonic clock
+        # @return [void]
+        def fetch_passed_over(client:, credentials:, now:)
+          inlines, page, said = @lock.synchronize { @passed_over.tap { @passed_over = {} }.values_at(:inlines, :page, :said) }
+          fetch(inlines.values, page: page, client: client, now: now, **said) if page && !page.left? && said[:credentials] == credentials
+        end
+
+        # @param url [String] that the browser asks for by itself
+        # @return [void]
+        def asked(url) = @lock.synchronize { @passed_over[:inlines]&.delete(url) }
 
         # The browser asks for something: so it asks for others of the kind, in this version.
         #
@@ -115,6 +136,14 @@ module Hikyaku
         def close = @kept.drop { true }
 
         private
+
+        # Of the newest page alone.
+        def pass_over(inline, page, **said)
+          @lock.synchronize do
+            @passed_over = {page: page, said: said, inlines: {}} unless page.equal?(@passed_over[:page])
+            @passed_over[:inlines][inline.url] = inline
+          end
+        end
 
         def ahead(address, inline, page, client, saying, now)
           asked = saying.of(inline)
