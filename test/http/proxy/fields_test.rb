@@ -141,14 +141,15 @@ class HTTPProxyFieldsTest < Minitest::Test
     end
   end
 
-  test "what depends on codings in name only is asked for once, in a page and by itself, and its Vary is learned" do
-    {"Accept-Encoding" => %w[accept-encoding], "Origin" => [], "accept-encoding, Origin, Save-Data" => %w[accept-encoding]}.each do |vary, said_then|
-      site(vary, Array.new(12) { |i| "/#{i}.png" }) do |server, proxy, targets|
+  test "what depends on codings in name only is asked for once, in a page and by itself, and learned where something may be encoded" do
+    {["Accept-Encoding", "image/png"] => [], ["Accept-Encoding", "image/svg+xml"] => %w[accept-encoding], ["Origin", "image/svg+xml"] => [], ["Accept-Encoding", nil] => %w[accept-encoding],
+     ["accept-encoding, Origin, Save-Data", "image/jpeg;q"] => [], ["Accept-Encoding", "text/html"] => %w[accept-encoding]}.each do |(vary, type), said_then|
+      site(vary, Array.new(12) { |i| "/#{i}.png" }, type) do |server, proxy, targets|
         said = ["Accept: #{IMAGE}", "Accept-Encoding: gzip, deflate", "User-Agent: test"]
         targets.each { |target| assert_equal Misbehaving.body_of(target), get(proxy, server, target, *said).last }
         get(proxy, server, "/more.png", *said)
         assert_equal [*targets, "/more.png"].sort, server.log.drop(1).map { |entry| entry[2] }.sort, vary
-        assert_equal said_then, server.log.last.last.keys & %w[accept accept-encoding user-agent], vary
+        assert_equal said_then, server.log.last.last.keys & %w[accept accept-encoding user-agent], "#{vary} #{type}"
       end
     end
   end
@@ -204,13 +205,13 @@ class HTTPProxyFieldsTest < Minitest::Test
   private
 
   # A page with images, of which the first is answered when all are kept, at a server of which nothing is known.
-  def site(vary, targets)
+  def site(vary, targets, type = "image/png")
     page = targets.map { |target| "<img src=#{target}>" }.join
     held = Queue.new
     way = Misbehaving::AsTold.new do |request, _|
       next "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: #{page.bytesize}\r\n\r\n#{page}" if request.path == "/page.html"
       held.pop
-      Misbehaving::Answer.to(request).with("Vary" => vary)
+      Misbehaving::Answer.to(request).with("Vary" => vary, "Content-Type" => type)
     end
     Misbehaving.run(way) do |server|
       run_proxy do |proxy|

@@ -28,6 +28,8 @@ module Hikyaku
         OWN_ACCEPT = {image: %r{\A(?:image/[\w.+-]+|video/\*);?[^"]*\*/\*}, style: %r{\Atext/css,\*/\*;q=0\.1\z}, script: %r{\A\*/\*\z}, font: %r{\A\*/\*\z}}.freeze
         # These are compressed already.
         COMPRESSED = %i[image font].freeze
+        # Most of them: SVG is an image, too.
+        COMPRESSED_TYPE = %r{\A\s*(?:image/(?:png|jpeg|gif|webp|avif|apng|jxl)|font/woff2?)\s*(?:;|\z)}i
         MOST_NAMES = 20
         MOST_ASKED = 10_000
         LED_ELSEWHERE = [301, 302, 303, 307, 308].freeze
@@ -35,7 +37,7 @@ module Hikyaku
         CODINGS = "accept-encoding"
         NOT_AT_ALL = /\A0(?:\.0*)?\z/ # RFC 9110, section 12.4.2
         KNOWN = [*LEFT_OUT, *KEPT, "accept", CODINGS].freeze
-        private_constant :KINDS, :LEFT_OUT, :KEPT, :OWN_ACCEPT, :COMPRESSED, :MOST_NAMES, :MOST_ASKED, :LED_ELSEWHERE, :EVERYTHING, :CODINGS, :NOT_AT_ALL, :KNOWN
+        private_constant :KINDS, :LEFT_OUT, :KEPT, :OWN_ACCEPT, :COMPRESSED, :COMPRESSED_TYPE, :MOST_NAMES, :MOST_ASKED, :LED_ELSEWHERE, :EVERYTHING, :CODINGS, :NOT_AT_ALL, :KNOWN
 
         class << self
           # @param answer [Response, Client::Stream]
@@ -46,8 +48,18 @@ module Hikyaku
             (COMPRESSED.include?(kind) || reusable?(answer)) ? names : names | EVERYTHING
           end
 
+          # Of what is compressed already, and came without a content coding, Vary names Accept-Encoding as of everything that the server sends.
+          #
+          # @param answer [Response, Client::Stream]
+          # @param kind [Symbol] see {Kind}
+          # @return [Array<String>] those of {needed} that the next request of the kind has to say
+          def lasting(answer, kind)
+            names = needed(answer, kind)
+            (COMPRESSED.include?(kind) && plain?(answer) && answer["content-type"].to_s.match?(COMPRESSED_TYPE)) ? names - [CODINGS] : names
+          end
+
           # Who asks with other fields may be answered with what came, where these are the same. What has no content coding is for everybody who does not
-          # refuse that, whatever was said of codings: RFC 9110, sections 12.4.3 and 12.5.3. It is learned all the same: another may be encoded.
+          # refuse that, whatever was said of codings: RFC 9110, sections 12.4.3 and 12.5.3.
           #
           # @param answer [Response, Client::Stream]
           # @param kind [Symbol] see {Kind}
@@ -126,7 +138,7 @@ module Hikyaku
 
         # An answer came, of whatever status: on what one depends, the next may.
         #
-        # @param names [Array<String>] see {needed}
+        # @param names [Array<String>] see {lasting}
         # @return [void]
         def answered(origin, kind, names)
           return unless KINDS.include?(kind)

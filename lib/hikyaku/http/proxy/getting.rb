@@ -185,7 +185,7 @@ module Hikyaku
         def page_of_referer = @account.visits.of(@request["referer"])
 
         def learn(answer)
-          @proxy.fields.answered(@address.origin, @kind, Fields.needed(answer, @kind))
+          @proxy.fields.answered(@address.origin, @kind, Fields.lasting(answer, @kind))
         end
 
         # Once the head is written nothing can be said but by breaking off.

@@ -159,7 +159,7 @@ module Hikyaku
         # What others of the kind would miss as well, they say too, as long as no server was asked for them.
         def learn(entry, head)
           refused = entry.slim && Fields.refusal?(head.status)
-          refused ? @fields.refused(entry.origin, entry.kind) : @fields.answered(entry.origin, entry.kind, Fields.needed(head, entry.kind))
+          refused ? @fields.refused(entry.origin, entry.kind) : @fields.answered(entry.origin, entry.kind, Fields.lasting(head, entry.kind))
           @kept.replace { |other| anew(other) if other.like?(entry) && other.slim && (refused || other.misses?(head)) && other.fetch.withdraw }
         end
 
