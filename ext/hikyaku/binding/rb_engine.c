@@ -173,6 +173,11 @@ static VALUE engine_trim(VALUE self)
     return Qnil;
 }
 
+void rb_hk_init_trim(VALUE proxy_class)
+{
+    rb_define_private_method(rb_singleton_class(proxy_class), "_trim", engine_trim, 0);
+}
+
 void rb_hk_init_engine(VALUE hub_class)
 {
     VALUE class = rb_define_class_under(hub_class, "NativeEngine", rb_cObject);

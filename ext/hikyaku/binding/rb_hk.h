@@ -182,6 +182,7 @@ size_t rb_hk_size_option(VALUE hash, const char *name);
 /* --- the classes ------------------------------------------------------------------------------------------------- */
 
 void rb_hk_init_engine(VALUE hub_class);        /* rb_engine.c */
+void rb_hk_init_trim(VALUE proxy_class);        /* rb_engine.c */
 void rb_hk_init_compiled(VALUE engine_class);   /* rb_compiled.c */
 void rb_hk_init_publish(VALUE engine_class);    /* rb_publish.c */
 void rb_hk_init_subscriber(VALUE engine_class); /* rb_subscriber.c */

@@ -94,7 +94,7 @@ module Hikyaku
         @report = report
         @talking, @known = {}.compare_by_identity, {}.compare_by_identity
         @ending = Ending.new
-        @watch = Watch.new
+        @watch = Watch.new { give_memory_back }
         @turned_away = TurnedAway.new
       end
 
@@ -176,6 +176,12 @@ module Hikyaku
       def options
         {attended: true, max_redirects: 0, decode: false, user_agent: nil, proxy: nil, destinations: destinations,
          timeouts: {first_byte: @patience, read: [@patience, LONGEST_PAUSE].min}}
+      end
+
+      # What was freed under load the allocator keeps, in as many places as there were threads: `_trim` is of `hikyaku/native`.
+      def give_memory_back
+        GC.start
+        self.class.send(:_trim) if self.class.respond_to?(:_trim, true)
       end
 
       # A page of somebody else's, whose name leads here, is not shown it.

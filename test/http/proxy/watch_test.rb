@@ -33,6 +33,22 @@ class HTTPProxyWatchTest < Minitest::Test
     @pairs.flatten.each(&:close)
   end
 
+  test "when nobody has asked for some time there is a rest, once until somebody asks again, and none while an answer is awaited" do
+    rested = Queue.new
+    watch = Hikyaku::HTTP::Proxy::Watch.new(quiet: 0.2) { rested << true }
+    2.times do
+      watch.over(@wires[0], -> {}) do
+        sleep 0.5
+        assert_empty rested
+      end
+      assert rested.pop
+    end
+    sleep 0.5
+    assert_empty rested
+  ensure
+    watch&.close
+  end
+
   test "what is left counts until it has come, with what is left later, of one client" do
     client, other = Client.new(Queue.new), Client.new(Queue.new)
     streams = %w[a b c].map { |name| Stream.new(name) }

@@ -13,9 +13,16 @@ module Hikyaku
         PAUSE = 0.1
         # A server may not answer at all: what was left is looked at again after so many seconds, as long as it comes.
         AGAIN = 1.0
-        private_constant :PAUSE, :AGAIN
+        # When nothing was asked for so long, there is time to tidy up, seconds.
+        QUIET = 5.0
+        private_constant :PAUSE, :AGAIN, :QUIET
 
-        def initialize
+        # @param quiet [Numeric] seconds in which nobody asks for anything
+        # @yield after them, once until somebody asks again, in another thread
+        def initialize(quiet: QUIET, &rests)
+          @quiet = quiet
+          @rests = rests
+          @asked_at = nil
           @lock = Mutex.new
           @come = ConditionVariable.new
           @watched = {}.compare_by_identity
@@ -31,12 +38,16 @@ module Hikyaku
         def over(wire, leaves)
           @lock.synchronize do
             @watched[wire] = leaves
+            @asked_at = now
             @thread = Thread.new { look_after } unless @thread&.alive?
             @come.signal if @watched.size == 1
           end
           yield
         ensure
-          @lock.synchronize { @watched.delete(wire) }
+          @lock.synchronize do
+            @watched.delete(wire)
+            @asked_at = now
+          end
         end
 
         # @return [void]
@@ -48,10 +59,23 @@ module Hikyaku
           loop do
             sleep PAUSE
             gone = @lock.synchronize do
-              @come.wait(@lock) while @watched.empty? && @left.empty?
+              rest while @watched.empty? && @left.empty?
               @watched.select { |wire, _| wire.gone? }.each_key { |wire| @watched.delete(wire) }
             end
             abandon(gone.each_value.filter_map(&:call)) if gone.any? || (@left.any? && now >= @again_at)
+          end
+        end
+
+        # Until somebody asks.
+        def rest
+          left = @asked_at ? @asked_at + @quiet - now : nil
+          return @come.wait(@lock, left) if left.nil? || left.positive?
+          @asked_at = nil
+          @lock.unlock
+          begin
+            @rests&.call
+          ensure
+            @lock.lock
           end
         end
 
