@@ -21,7 +21,7 @@ class HTTPClientLinkTest < Minitest::Test
   end
 
   test "before anything is known, a little may be under way, on one connection" do
-    assert_equal [nil, nil, 1_500.0, 14_600.0, 1], [@link.round_trip, @link.rate, @link.answer_bytes, @link.window, @link.connections]
+    assert_equal [nil, nil, 1_500.0, 3 * 14_600.0, 1], [@link.round_trip, @link.rate, @link.answer_bytes, @link.window, @link.connections]
     assert_empty @link.record
     assert_predicate @link, :guessed?
   end
@@ -69,9 +69,25 @@ class HTTPClientLinkTest < Minitest::Test
     assert_in_delta 50_000, @link.rate, 0.1
   end
 
-  test "with the round trip alone, as much may be under way as new connections give at once" do
+  test "with the round trip alone, as much may be under way as new connections give in two round trips" do
     @link.connected(0.26)
-    assert_equal 3 * 14_600.0, @link.window
+    assert_equal 3 * 3 * 14_600.0, @link.window
+  end
+
+  test "where the first answer and its request take long, one connection is enough until the rate is known" do
+    @link.connected(0.4)
+    {[0.51, 0.011] => 1, [0.49, 0.011] => 4, [0.51, 0.009] => 4, [0.51, nil] => 4, [0.41, 0.0] => 4}.each do |told, connections|
+      @link.begun(*told)
+      assert_equal connections, @link.connections, told.inspect
+    end
+    @link.begun(0.51, 0.011)
+    came(1_000_000, from: 0.0, seconds: 1.0)
+    assert_equal 6, @link.connections
+  end
+
+  test "what the line takes for bytes is known with its rate" do
+    assert_equal 0.0, @link.seconds_of(1_000)
+    assert_equal 0.25, Link.new("rate" => 4_000).seconds_of(1_000)
   end
 
   test "as much may be under way as fills the line, and somewhat more; much more until it is known to be full" do
@@ -101,11 +117,11 @@ class HTTPClientLinkTest < Minitest::Test
     @link.connected(0.5)
     windows = Array.new(10) do |round|
       # What is under way comes within a round trip, but no more than the line carries.
-      came([@link.window / 0.5, 400_000].min.round(-2), from: round * 0.5, seconds: 0.49)
+      came([@link.window / 0.5, 4_000_000].min.round(-2), from: round * 0.5, seconds: 0.49)
       @link.window
     end
     assert_equal windows[0, 4].uniq.sort, windows[0, 4]
-    assert_in_delta 1.6 * 400_000 * 0.5 + 1_500, windows.last, 2
+    assert_in_delta 1.6 * 4_000_000 * 0.5 + 1_500, windows.last, 2
   end
 
   test "a line on which less was asked for than it takes says nothing of how little that is, but of how much" do

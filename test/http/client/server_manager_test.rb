@@ -115,7 +115,7 @@ class HTTPClientServerManagerTest < Minitest::Test
   end
 
   test "while two are out to find out, others are opened on a long way, as many as there is use for" do
-    {[1, 9] => 1, [4, 9] => 4, [6, 9] => 6, [6, 30] => 6, [6, 3] => 3}.each do |(worthwhile, images), connections|
+    {[1, 18] => 1, [4, 18] => 4, [6, 18] => 6, [6, 39] => 6, [6, 12] => 6, [6, 9] => 1}.each do |(worthwhile, images), connections|
       gate = Queue.new
       way = Misbehaving::AsTold.new { |request, _| gate.pop && nil if request.path == "/1" }
       Misbehaving.run(way) do |server|
@@ -132,6 +132,88 @@ class HTTPClientServerManagerTest < Minitest::Test
       ensure
         gate << true
       end
+    end
+  end
+
+  test "what waits behind others before a slow line is not late, and what is silent while the line is silent is" do
+    body = "x" * 6_000
+    answer = "HTTP/1.1 200 OK\r\nContent-Length: #{body.size}\r\n\r\n#{body}"
+    on_two_connections do |manager, exchanges, sockets|
+      first, second = manager.connections
+      came = 0
+      answer.scan(/.{1,500}/m).each do |piece|
+        sockets.first.write(piece)
+        came += piece.size
+        @later += 1
+        go_on(manager) { first.brought == came }
+      end
+      assert_predicate exchanges.first.listener, :done?
+      assert_equal [3, 4], [first, second].map { |connection| connection.unanswered.size }
+      @later += 10
+      manager.tend(now)
+      assert_equal 1, second.unanswered.size
+    end
+  end
+
+  # Twenty answers of 1,000 bytes, of which one may be under way; another connection brings something in three round trips.
+  test "no connection is opened where that which stands brings all before it could bring anything" do
+    {1_000_000 => [1.0, 1], 20_001 => [1 / 3.0, 1], 19_999 => [1 / 3.0, 2], 10_000 => [1.0, 1], 6_600 => [1.0, 2]}.each do |rate, (round_trip, connections)|
+      gate = Queue.new
+      way = Misbehaving::AsTold.new { |request, _| gate.pop && nil if request.path == "/0" }
+      Misbehaving.run(way) do |server|
+        manager = manager_of(server, memory: remembering(server, {}), max_connections: 2)
+        known = {window: 1_000.0, rate: rate, round_trip: round_trip, answer_bytes: 1_000.0, connections: 2, guessed?: false}
+        answers(manager, [exchange(server, "GET", "/first")])
+        known.each { |name, value| manager.link.define_singleton_method(name) { value } }
+        exchanges = Array.new(20) { |i| exchange(server, "GET", "/#{i}") }
+        exchanges.each { |one| manager.enqueue(one) }
+        manager.tend(now)
+        assert_equal connections, manager.connections.size, rate.to_s
+        manager.close
+      ensure
+        gate << true
+      end
+    end
+  end
+
+  test "a slow first answer is the server's work, or the line's, by what the kernel knows of its request" do
+    {0.02 => [true, 1], 0.001 => [false, 4]}.each do |delay, (heavy, connections)|
+      Misbehaving.run(:well_behaved) do |server|
+        manager = manager_of(server)
+        manager.link.connected(0.4)
+        manager.link.define_singleton_method(:connected) { |_| nil }
+        service = manager.instance_variable_get(:@service)
+        manager.define_singleton_method(:head) do |connection, response|
+          connection.define_singleton_method(:request_delay) { delay }
+          connection.unanswered.first.begun_at = connection.unanswered.first.sent_at + 1.0
+          super(connection, response)
+        end
+        answers(manager, [exchange(server, "GET", "/first")])
+        assert_equal [heavy, connections, !heavy], [manager.link.heavy?, manager.link.connections, service.slow?(0.4)]
+        manager.close
+      end
+    end
+  end
+
+  test "at first a server is asked for as much at once as it sends at once, and for more when two were answered" do
+    gates = Array.new(2) { Queue.new }
+    way = Misbehaving::AsTold.new { |request, _| gates[request.path.delete("/p").to_i].pop && nil if %w[/p0 /p1].include?(request.path) }
+    Misbehaving.run(way) do |server|
+      manager = manager_of(server, max_connections: 1)
+      answers(manager, [exchange(server, "GET", "/first")])
+      exchanges = Array.new(30) { |i| exchange(server, "GET", "/p#{i}") }
+      exchanges.each { |one| manager.enqueue(one) }
+      manager.tend(now)
+      assert_equal 9, manager.connections.first.unanswered.size
+      gates.first << true
+      answers(manager, exchanges, enqueue: false) { exchanges.first.listener.done? }
+      assert_equal 8, manager.connections.first.unanswered.size
+      gates.last << true
+      assert_equal [200] * 30, answers(manager, exchanges, enqueue: false)
+      assert_operator server.log.size, :==, 31
+      manager.close
+    ensure
+      gates.each { |gate| gate << true }
     end
   end
 
@@ -458,6 +540,40 @@ class HTTPClientServerManagerTest < Minitest::Test
     ensure
       manager&.close
       socket&.close
+    end
+  end
+
+  # The manager of a server that is pipelined, eight exchanges that were asked on two connections, and the server's ends. The kernel tells nothing.
+  def on_two_connections
+    TCPServer.open("127.0.0.1", 0) do |server|
+      manager = manager_of(Struct.new(:url).new("http://127.0.0.1:#{server.local_address.ip_port}/"), max_connections: 2)
+      {window: 1e6, connections: 2, round_trip: 0.4, answer_bytes: 6_100.0, guessed?: false}.each { |name, value| manager.link.define_singleton_method(name) { value } }
+      manager.verdict.define_singleton_method(:state) { |_| :pipe }
+      manager.verdict.define_singleton_method(:pipe?) { |_| true }
+      Client::Transport.stub(:of, nil) do
+        exchanges = Array.new(8) { |i| exchange(nil, "GET", "/p#{i}") }
+        exchanges.each { |one| manager.enqueue(one) }
+        manager.tend(now)
+        sockets = Array.new(2) { server.accept }
+        go_on(manager) { manager.connections.map { |connection| connection.unanswered.size } == [4, 4] }
+        ports = manager.connections.map { |connection| connection.instance_variable_get(:@io).local_address.ip_port }
+        yield manager, exchanges, sockets.sort_by { |socket| ports.index(socket.remote_address.ip_port) }
+      ensure
+        sockets&.each(&:close)
+      end
+    ensure
+      manager&.close
+    end
+  end
+
+  # Until it has come to that.
+  def go_on(manager)
+    await do
+      reading, writing = manager.connections.flat_map(&:reading), manager.connections.flat_map(&:writing)
+      ready = IO.select(reading, writing, nil, 0.01)
+      manager.step(now, ready.flatten.to_h { |io| [io, true] }) if ready
+      manager.tend(now)
+      yield
     end
   end
 

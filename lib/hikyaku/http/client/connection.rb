@@ -1,10 +1,14 @@
 # frozen_string_literal: true
 
 require_relative "incoming"
+require_relative "lateness"
+require_relative "line"
 require_relative "opening"
 require_relative "outgoing"
 require_relative "patience"
 require_relative "pipeline"
+require_relative "silence"
+require_relative "transport"
 require_relative "wire"
 
 module Hikyaku
@@ -19,9 +23,11 @@ module Hikyaku
       class Connection
         # More writes cost more than they gain on a shorter way.
         FAR = 0.02 # seconds of a round trip
+        # Answers may be so much larger than they are in the mean.
+        LARGER = 2
         CLOSED = [IOError, SystemCallError, OpenSSL::SSL::SSLError].freeze
         NONE = [].freeze
-        private_constant :FAR, :CLOSED, :NONE
+        private_constant :FAR, :LARGER, :CLOSED, :NONE
 
         # @return [Pipeline]
         attr_reader :pipeline
@@ -33,7 +39,7 @@ module Hikyaku
         attr_reader :brought
         # @return [Boolean] whether one request at a time is asked for now: the connection before it broke off
         attr_accessor :cautious
-        # @return [Boolean] whether two requests were written at once, to see what becomes of the second
+        # @return [Boolean] whether a few requests were written together, to see what becomes of the second
         attr_accessor :probing
 
         # @return [Boolean] whether nothing is asked behind what is coming, which is long
@@ -44,18 +50,21 @@ module Hikyaku
         # @param owner [ServerManager]
         # @param wake [#call] see {Dialer#initialize}
         # @param now [Float]
-        def initialize(route, settings, owner:, wake:, now:)
+        # @param line [Line]
+        def initialize(route, settings, owner:, wake:, now:, line: Line.new)
           @route = route
           @settings = settings
           @owner = owner
           @opening = Opening.new(route, settings, wake: wake)
           @pipeline = Pipeline.new(tags: settings.tags, **settings.limits)
           @patience = Patience.new(route, settings.timeouts)
+          @line = line
+          @silence = Silence.new(line)
           @outgoing = Outgoing.new
           @asked = @brought = 0
           @rested = 0.0
           @moved_at = @written_at = now
-          @io = @refused = @paused_at = nil
+          @io = @refused = @paused_at = @before = nil
           @cautious = @probing = @held = @closed = @far = false
           @incoming = Incoming.new(@pipeline, halted: -> { @closed || @paused_at }, tell: method(:tell))
         end
@@ -81,6 +90,35 @@ module Hikyaku
         # @return [Float] bytes of answers that are to come, about
         def load(mean) = @pipeline.bytes_to_come(mean)
 
+        # What may stand before the line for this connection, when the line is slow. A server sends INITIAL_BURST on a new connection, and on another no more
+        # at once than it has brought (RFC 5681, section 3.1).
+        #
+        # @param mean [Float, nil] bytes of an answer; nil: nobody knows
+        # @return [Float] bytes at most, about
+        def due(mean)
+          return 0.0 if paused? || unanswered.empty?
+          burst = [Link::INITIAL_BURST + @brought, Lateness::LARGE_BYTES].min
+          return burst.to_f unless mean
+          rest = @pipeline.response&.content_length&.-(@pipeline.came_of_response)
+          [burst, LARGER * ((unanswered.size - 1) * mean + (rest || mean))].min.to_f
+        end
+
+        # To be called in each turn.
+        #
+        # @param due [Float] as of {#due}
+        # @return [void]
+        def listen(due, now) = @silence.look(due, now)
+
+        # @return [Float, nil] seconds by which the first request was longer under way than the packet that opened the connection; nil where nobody knows
+        def request_delay = @before && Transport.of(@io)&.longer_than(@before)
+
+        # @return [Float] seconds of the monotonic clock, since when it is not the line that is at fault when nothing comes: see {Silence}
+        def silent_since = @silence.since(@moved_at)
+
+        # @param seconds [Float] of silence after which it is late
+        # @return [Boolean] whether the kernel knows that it is not: {#silent_since} has changed then
+        def excused?(seconds, now) = @silence.excused?(@io, silent_since, seconds, now)
+
         # Seconds since something was under way.
         def rest(now) = now - @moved_at
 
@@ -91,7 +129,7 @@ module Hikyaku
 
         # @return [void]
         def resume
-          @moved_at = Process.clock_gettime(Process::CLOCK_MONOTONIC) if paused?
+          move(Process.clock_gettime(Process::CLOCK_MONOTONIC)) if paused?
           @paused_at = nil
         end
 
@@ -116,10 +154,11 @@ module Hikyaku
           @written_at = now if @outgoing.empty?
           if (was_idle = idle?)
             @rested = rest(now)
-            @moved_at = now
+            move(now)
           end
-          requests = exchanges.map { |exchange| enter(exchange, now) }
           @far = round_trip && round_trip > FAR
+          @before = (Transport.of(@io) if @far && was_idle && @asked.zero?)
+          requests = exchanges.map { |exchange| enter(exchange, now) }
           unfinished = @far && enough && exchanges.last.pipelined? && unanswered.size > enough
           ends = (@far && was_idle) ? @outgoing.add_in_pieces(requests, unfinished: unfinished) : @outgoing.add(requests, unfinished: unfinished)
           exchanges.zip(ends) { |exchange, position| exchange.ends_at = position }
@@ -233,6 +272,11 @@ module Hikyaku
           break_off(:refused, error)
         end
 
+        def move(now)
+          @moved_at = now
+          @silence.broken
+        end
+
         def reading_for_body
           return NONE if @closed
           [(@io unless @paused_at), (@outgoing.awaited unless @outgoing.awaited.closed?)].compact
@@ -275,8 +319,9 @@ module Hikyaku
 
         def read(now)
           cause, error = @incoming.read(@io, now) do |count|
-            @moved_at = now
+            move(now)
             @brought += count
+            @line.received(count, now)
             @owner.received(count, now)
           end
           return break_off(cause, error) if cause

@@ -14,6 +14,10 @@ module Hikyaku
 
         module_function
 
+        # @param round_trip [Float, nil] seconds
+        # @return [Float] seconds of silence after which it is late
+        def seconds(round_trip) = [TRIPS * round_trip.to_f, SECONDS].max
+
         # @param connection [Connection]
         # @param round_trip [Float, nil] seconds
         # @return [Float, nil] seconds of the monotonic clock; nil where nobody waits for it but who has all the time
@@ -22,7 +26,7 @@ module Hikyaku
           others_wait = connection.unanswered.size > 1
           return (connection.paused_at + SECONDS if others_wait) if connection.paused?
           return if !others_wait && (!connection.pipeline.midway? || connection.pipeline.begun?)
-          connection.moved_at + [TRIPS * round_trip.to_f, SECONDS].max
+          connection.silent_since + seconds(round_trip)
         end
 
         # @param connection [Connection]

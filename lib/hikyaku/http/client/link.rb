@@ -23,6 +23,8 @@ module Hikyaku
         FIRST_ANSWER = 1_500 # bytes
         # What a server sends at once on a connection that is new: RFC 6928.
         INITIAL_BURST = 14_600 # bytes
+        # What it sends in the first two round trips, as it sends twice as much with each (RFC 5681, section 3.1).
+        BURSTS = 3
         # What is asked first is taken for so much less than the mean, because nobody knows: too little under way leaves the line idle for a round
         # trip, too much costs the time of some request heads.
         HOPE = 4
@@ -40,7 +42,12 @@ module Hikyaku
         WEIGHT = 0.2 # of the newest answer in the mean
         # The steps in which connections are worth their cost when only the round trip is known, seconds.
         LONG_WAY = 0.1
-        private_constant :HOPE, :LEAST_ANSWER, :HEADROOM, :HEADROOM_AT_FIRST, :GROWTH, :STEADY, :FIRST_ANSWER, :INITIAL_BURST, :FULL, :FEWEST, :QUEUE, :NEAR, :NEAR_BURST, :SAMPLES, :WEIGHT, :LONG_WAY
+        PACKET = 1_460 # bytes
+        # The first answer begins so much later than a round trip allows where the line takes long for its first packet: of a round trip. And the request
+        # takes so much longer than the packet that opened its connection, which is about a hundred bytes shorter, seconds.
+        HEAVY = 0.25
+        HEAVY_REQUEST = 0.01
+        private_constant :HOPE, :LEAST_ANSWER, :HEADROOM, :HEADROOM_AT_FIRST, :GROWTH, :STEADY, :FIRST_ANSWER, :FULL, :FEWEST, :QUEUE, :NEAR, :NEAR_BURST, :HEAVY, :HEAVY_REQUEST, :SAMPLES, :WEIGHT, :LONG_WAY
 
         # @return [Float, nil] seconds of a round trip, at best
         attr_reader :round_trip
@@ -56,6 +63,7 @@ module Hikyaku
           @flow = Flow.new
           @rates = []
           @steady = 0
+          @heavy = false
           recall(record) if record
         end
 
@@ -97,7 +105,7 @@ module Hikyaku
 
         # @return [Float] bytes of answers that may be under way, over all connections
         def window
-          return (near? ? NEAR_BURST : INITIAL_BURST * connections).to_f unless @rate && @round_trip
+          return (near? ? NEAR_BURST : BURSTS * INITIAL_BURST * connections).to_f unless @rate && @round_trip
           headroom = (@steady < STEADY) ? HEADROOM_AT_FIRST : HEADROOM
           [headroom * @rate * @round_trip + @answer_bytes, QUEUE * @rate, FEWEST * @answer_bytes].max
         end
@@ -105,9 +113,25 @@ module Hikyaku
         # @return [Integer] connections that are worth opening: a new one gives no more than INITIAL_BURST in its first round trip
         def connections
           return 1 unless @round_trip
+          return 1 if heavy?
           needed = @rate ? FULL * @rate * @round_trip / INITIAL_BURST : @round_trip / LONG_WAY
           needed.ceil.clamp(1, MOST_CONNECTIONS)
         end
+
+        # An answer began that was asked for by itself. Where both took long, the line is slow: what a server sends at once on several connections would stand
+        # before it for so long that the server takes it for lost, and sends it again.
+        #
+        # @param seconds [Float] since it was asked for
+        # @param request_delay [Float, nil] see {Connection#request_delay}
+        # @return [void]
+        def begun(seconds, request_delay) = @heavy = seconds > (1 + HEAVY) * @round_trip.to_f && !request_delay.nil? && request_delay > HEAVY_REQUEST
+
+        # @return [Boolean] whether the line is known to be slow, though not how slow
+        def heavy? = @rate.nil? && @heavy
+
+        # @param bytes [Numeric]
+        # @return [Float] seconds that the line takes for them, as far as it is known
+        def seconds_of(bytes) = @rate ? bytes / @rate : 0.0
 
         # @return [Float] answers that fill the way there and back, as far as it is known
         def full = (@rate && @round_trip) ? @rate * @round_trip / @answer_bytes : 0.0

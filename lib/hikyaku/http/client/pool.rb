@@ -14,7 +14,9 @@ module Hikyaku
         # A server that closes a connection after so many answers, and does not say so, does it within these seconds and round trips.
         SETTLED = 1.0
         TRIPS = 3
-        private_constant :FRESH, :ENOUGH, :SETTLED, :TRIPS
+        # So many round trips take a new connection, its first request, and what stands before both.
+        OPENED = 3
+        private_constant :FRESH, :ENOUGH, :SETTLED, :TRIPS, :OPENED
 
         # @return [Array<Connection>]
         attr_reader :connections
@@ -27,7 +29,8 @@ module Hikyaku
         # @param demand [Demand]
         # @param service [Service]
         # @param verdict [Verdict]
-        def initialize(route, settings, owner:, wake:, link:, demand:, service:, verdict:)
+        # @param line [Line]
+        def initialize(route, settings, owner:, wake:, link:, demand:, service:, verdict:, line:)
           @route = route
           @settings = settings
           @owner = owner
@@ -36,6 +39,7 @@ module Hikyaku
           @demand = demand
           @service = service
           @verdict = verdict
+          @line = line
           @connections = []
           @enough_until = nil
           @cautious = false
@@ -112,7 +116,7 @@ module Hikyaku
           @connections.reject! { |connection| connection.idle?.tap { |idle| connection.close if idle } }
         end
 
-        # As many as there is use for. While two are out as a probe, those that pipelines would want: a long way takes as long as its answers.
+        # As many as there is use for. While a few are out as a probe, those that pipelines would want: a long way takes as long as its answers.
         #
         # @param waiting [Waiting]
         # @param pipe [Boolean] whether anything may go behind others
@@ -138,7 +142,7 @@ module Hikyaku
         def add(count, now)
           cautious, @cautious = @cautious, false
           count.times do
-            connection = Connection.new(@route, @settings, owner: @owner, wake: @wake, now: now)
+            connection = Connection.new(@route, @settings, owner: @owner, wake: @wake, now: now, line: @line)
             connection.cautious = cautious
             @connections << connection
             connection.step(now)
@@ -167,8 +171,16 @@ module Hikyaku
         def wanted_for_pipe(waiting)
           alone = waiting.count(:alone, :unsafe, :solitary)
           pipes = @connections.count { |connection| connection.opening? || (connection.usable? && connection.unanswered.all?(&:pipelined?)) }
-          useful = (waiting.count(:pipelined).positive? || pipes.zero?) ? [worthwhile - pipes, 0].max : 0
+          useful = ((waiting.count(:pipelined).positive? && !carried?(waiting)) || pipes.zero?) ? [worthwhile - pipes, 0].max : 0
           alone + useful
+        end
+
+        # Whether those that stand bring all that is asked for before another could bring anything: the line carries as much, and servers send as much, twice
+        # as much with each round trip (RFC 5681, section 3.1).
+        def carried?(waiting)
+          return false unless @link.rate && @link.round_trip && !@service.slow?(@link.round_trip)
+          bursts = @connections.sum { |connection| connection.open? ? Link::INITIAL_BURST + connection.brought : 0 }
+          (under_way + waiting.count(:pipelined)) * @link.answer_bytes < [OPENED * @link.round_trip * @link.rate, Link::BURSTS * bursts].min
         end
 
         def worthwhile

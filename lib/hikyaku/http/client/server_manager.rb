@@ -4,6 +4,7 @@ require_relative "abandonment"
 require_relative "demand"
 require_relative "lateness"
 require_relative "lesson"
+require_relative "line"
 require_relative "link"
 require_relative "pace"
 require_relative "placement"
@@ -20,19 +21,19 @@ module Hikyaku
       # The connections to one origin, what waits to be asked there, and which connection asks what: the paper's server connection manager.
       #
       # While it is not known whether the origin can be pipelined, each connection has one request under way, and there are several. The first answer
-      # that speaks for it is followed by a probe: two requests in one write. When both are answered, as much is under way as the link takes
+      # that speaks for it is followed by a probe: a few requests together. When two are answered, as much is under way as the link takes
       # ({Link#window}), on as few connections as fill it. Whatever goes wrong costs the verdict, and what was unanswered is asked again, one by one.
       class ServerManager
         include Elsewhere
 
-        PROBE = 2 # requests
+        LEAST_PROBE = 2 # requests
         FEW = 2 # requests that keep a server busy in any case
         # Seconds of silence, after which a connection goes on which nobody wants what is unanswered; and where others may need its place.
         SILENT = 5.0
         SILENT_WHILE_OTHERS_WAIT = 1.0
         # What is known is not written down more often, seconds.
         BETWEEN_NOTES = 0.1
-        private_constant :PROBE, :FEW, :BETWEEN_NOTES, :SILENT, :SILENT_WHILE_OTHERS_WAIT
+        private_constant :LEAST_PROBE, :FEW, :BETWEEN_NOTES, :SILENT, :SILENT_WHILE_OTHERS_WAIT
 
         # @return [Route]
         attr_reader :route
@@ -48,11 +49,14 @@ module Hikyaku
         # @param memory [Memory] what was known of origins
         # @param wake [#call]
         # @param clock [#call] seconds of the wall clock
-        def initialize(route, settings, memory:, wake:, clock:)
+        # @param line [Line]
+        def initialize(route, settings, memory:, wake:, clock:, line: Line.new)
           @route = route
           @settings = settings
           @memory = memory
           @clock = clock
+          @line = line
+          @due = 0.0
           record = memory.read(route.key)
           @verdict = Verdict.new(record["verdict"], now: clock.call)
           @link = Link.new(record["link"])
@@ -60,7 +64,7 @@ module Hikyaku
           @demand = Demand.new(record["demand"])
           @service = Service.new
           @waiting = Waiting.new
-          @pool = Pool.new(route, settings, owner: self, wake: wake, link: @link, demand: @demand, service: @service, verdict: @verdict)
+          @pool = Pool.new(route, settings, owner: self, wake: wake, link: @link, demand: @demand, service: @service, verdict: @verdict, line: line)
           @connections = @pool.connections
           @repetition = Repetition.new(route) { |exchange| enqueue(exchange) }
           @used_at = @remembered_at = -Float::INFINITY
@@ -92,6 +96,7 @@ module Hikyaku
         #
         # @return [void]
         def tend(now)
+          listen(now) if connections.any? || @due.positive?
           connections.dup.each { |connection| look_after(connection, now) }
           ask(now) unless @waiting.empty?
           connections.each { |connection| connection.finish_unless(enough) }
@@ -187,7 +192,7 @@ module Hikyaku
         # @api private
         def answered(connection, exchange, response, bytes)
           @link.answered(bytes) unless exchange.conditional? || bytes > Lateness::LARGE_BYTES || alone?(connection)
-          @service.answered(exchange, @link.round_trip) if connection.pipeline.batch_size == 1 && @pool.under_way.zero?
+          alone_answered(connection, exchange, bytes) if connection.pipeline.batch_size == 1 && @pool.under_way.zero?
           @verdict.limit.kept_open(connection.pipeline.answered) if response.keep_alive?
           Lesson.forgive(@verdict, exchange, response, @clock.call)
           connection.resume
@@ -213,6 +218,12 @@ module Hikyaku
 
         # What is asked alone, as pages are, says nothing of the size of what is asked by the dozen.
         def alone?(connection) = connection.pipeline.batch_size == 1 && @pool.under_way.zero? && @waiting.empty?
+
+        # It was the line that took long, or the server.
+        def alone_answered(connection, exchange, bytes)
+          @link.begun(exchange.begun_at - exchange.sent_at, connection.request_delay)
+          @service.answered(exchange, @link.round_trip.to_f + @link.seconds_of([bytes, Link::PACKET].min)) unless @link.heavy?
+        end
 
         # What waits goes to where there is a place, or a connection is opened for it.
         def ask(now)
@@ -250,13 +261,14 @@ module Hikyaku
           true
         end
 
-        # Two in one write, where one was answered already and nothing is under way.
+        # Several at once, where one was answered already and nothing is under way: what a server sends at once on such a connection. With fewer the line
+        # stood idle until it is known what becomes of the second, and with more no sooner full.
         def probe(now)
           return if connections.any?(&:probing)
           connection = connections.find { |one| one.idle? && one.usable? && one.pipeline.answered.positive? } or return
-          two = @waiting.take_pipelined(PROBE) or return
+          several = @waiting.take_pipelined(LEAST_PROBE, (Link::INITIAL_BURST / @link.answer_bytes).to_i) or return
           connection.probing = true
-          connection.ask(two, now)
+          connection.ask(several, now, round_trip: @link.round_trip, enough: enough)
         end
 
         def batch_answered(connection)

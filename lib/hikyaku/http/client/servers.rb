@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "line"
 require_relative "route"
 require_relative "server_manager"
 
@@ -22,6 +23,7 @@ module Hikyaku
           @memory = memory
           @clock = clock
           @most = most
+          @line = Line.new
           @servers = {}
         end
 
@@ -41,7 +43,7 @@ module Hikyaku
         def add(origin)
           route = Route.to(origin, proxy: @settings.proxy)
           shed if @servers.size >= @most
-          server = ServerManager.new(route, @settings, memory: @memory, wake: @driver.method(:wake), clock: @clock)
+          server = ServerManager.new(route, @settings, memory: @memory, wake: @driver.method(:wake), clock: @clock, line: @line)
           @driver.servers << server
           @servers[origin] = server
         end

@@ -8,7 +8,7 @@ module Hikyaku
     class Client
       # Whether requests to one origin may be pipelined, and why.
       #
-      #     unknown ── an answer that speaks for it ──► eligible ── two in one write, both answered ──► pipe
+      #     unknown ── an answer that speaks for it ──► eligible ── a few together, two answered ──► pipe
       #        ▲                                           │                                             │
       #        │                                           └── the second is not ──┐                     │
       #        └──────────── the score has decayed ───────── serial ◄──────────────┴── below zero ◄──────┘
@@ -149,7 +149,7 @@ module Hikyaku
         def explanation(now)
           case state(now)
           when :pipe then "is pipelined: it answered two requests of one segment, and nothing has gone wrong that counts (score #{@score.round(1)})"
-          when :eligible then "is not pipelined yet: it answers as HTTP/1.1 and keeps connections open; the next two requests will be sent as one"
+          when :eligible then "is not pipelined yet: it answers as HTTP/1.1 and keeps connections open; the next requests will be sent together"
           when :serial then "is not pipelined: #{WORDS.fetch(@why) { "its server calls itself #{@why}, and such are known to fail at it" }}; #{again(now)}"
           else @why ? "is not pipelined: #{WORDS.fetch(@why)}; each answer may tell otherwise" : "is not known yet: the first answer will tell"
           end

@@ -36,10 +36,11 @@ module Hikyaku
         # @return [Exchange, nil] the most urgent of all
         def first = heads.map(&:first).min { |one, other| order(one, other) }
 
-        # @param count [Integer]
+        # @param least [Integer]
+        # @param most [Integer]
         # @return [Array<Exchange>, nil] the first that may go behind others, which wait no more; nil where there are fewer
-        def take_pipelined(count)
-          @pipelined.shift(count) if @pipelined.size >= count
+        def take_pipelined(least, most = least)
+          @pipelined.shift([least, most].max) if @pipelined.size >= least
         end
 
         # Offers each in turn, the most urgent first; when one has no place, those of its kind behind it have none either.

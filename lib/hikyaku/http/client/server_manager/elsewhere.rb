@@ -10,13 +10,24 @@ module Hikyaku
         module Elsewhere
           private
 
+          # What is to come on all connections, and on which nothing comes.
+          def listen(now)
+            mean = (@link.answer_bytes unless @link.guessed?)
+            due = connections.map { |connection| connection.due(mean) }
+            all = due.sum
+            @line.expect(all - @due)
+            @due = all
+            connections.zip(due) { |connection, bytes| connection.listen(bytes, now) }
+          end
+
           # What is late, or has taken too long.
           def look_after(connection, now)
             return if connection.expire(now)
             hold(connection) if !connection.held && Lateness.endless?(connection, @link.rate, now)
             late = late_at(connection)
             return if late.nil? || now < late
-            connection.paused? ? move_tail(connection) : late!(connection)
+            return move_tail(connection) if connection.paused?
+            late!(connection) unless connection.excused?(Lateness.seconds(@link.round_trip), now)
           end
 
           def late_at(connection) = Lateness.at(connection, @link.round_trip)
