@@ -68,6 +68,16 @@ class HTTPClientMisbehavingTest < Minitest::Test
     end
   end
 
+  test "it is found out as well where less time is given for an answer than it takes to doubt" do
+    [:discards_second, :hangs_on_second].each do |way|
+      Misbehaving.run(way) do |server|
+        client = self.client(timeouts: {first_byte: 0.5})
+        assert_own page(server, client: client), all: true
+        assert_match(/not pipelined/, client.explain(server.url), way)
+      end
+    end
+  end
+
   test "what may change something is sent once, whatever becomes of it" do
     %i[resets closes_kept_open promises_more bad_chunk closes_after].each do |way|
       Misbehaving.run(way) do |server|

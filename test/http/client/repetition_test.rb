@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "hikyaku/http/client"
+require "support/misbehaving"
 
 # How often something is sent, at most. RFC 9110, section 9.2.2: a repetition that fails is not repeated.
 class HTTPClientRepetitionTest < Minitest::Test
@@ -19,10 +20,31 @@ class HTTPClientRepetitionTest < Minitest::Test
     assert_equal [1, nil], sent("PATCH", failures: 1)
   end
 
-  # The server may have closed it before it heard of what was asked, so that was no attempt.
-  test "on a connection that was idle one more is sent" do
-    assert_equal [3, nil], sent("GET", kept: true)
-    assert_equal [3, 200], sent("GET", kept: true, failures: 2)
+  # The server may have heard it there as well, and done it.
+  test "on a connection that was idle it is no different" do
+    %w[GET PUT DELETE].each do |method|
+      assert_equal [2, nil], sent(method, kept: true)
+      assert_equal [2, 200], sent(method, kept: true, failures: 1)
+    end
+  end
+
+  test "what was late behind others, and is broken off elsewhere, is not sent a third time" do
+    heard = 0
+    way = Misbehaving::AsTold.new do |request, connection|
+      next unless request.path == "/1"
+      heard += 1
+      (heard == 1) ? connection.discard : connection.close
+      ""
+    end
+    Misbehaving.run(way) do |server|
+      client = Hikyaku::HTTP::Client.new(memory: nil, cache: false, proxy: nil, max_connections: 1, timeouts: {first_byte: 1})
+      client.get(server.url("/first"))
+      outcomes = client.get(Array.new(3) { |i| server.url("/#{i}") })
+      assert_equal [false, true, false], outcomes.map { |outcome| !outcome.error.nil? }
+      assert_equal 2, heard
+    ensure
+      client&.close
+    end
   end
 
   private

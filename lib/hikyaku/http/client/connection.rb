@@ -230,11 +230,13 @@ module Hikyaku
           ((phase == :write) ? @written_at : [@moved_at, @written_at].max) + @patience.seconds(phase)
         end
 
-        # @return [Boolean] whether it is closed now because of that
+        # @return [Boolean] whether nothing came for as long as may be
+        def expired?(now) = open? && !(limit = deadline).nil? && now >= limit
+
+        # @return [Boolean] whether it is closed now because something has taken too long
         def expire(now)
           return forsake if @outgoing.awaited && unanswered.all?(&:canceled?)
-          limit = deadline
-          return false if limit.nil? || now < limit || opening?
+          return false unless expired?(now)
           break_off(:timeout, @patience.error(phase_of_waiting))
           true
         end

@@ -39,7 +39,6 @@ module Hikyaku
           @listener = listener
           @number = number
           @attempts = 0
-          @forgiven = false
           @sent_at = @begun_at = nil
           @canceled = @solitary = false
           @conditional = VALIDATORS.any? { |name| request[name] } unless request.headers.empty?
@@ -79,19 +78,13 @@ module Hikyaku
           @begun_at = nil
         end
 
-        # The connection broke off when it was this one's turn.
+        # It was this one's turn, and the answer did not come, or not all of it: the server may have heard it.
         #
-        # @param stale [Boolean] whether the connection had been idle, and gave no byte: the server may have closed it before it heard of this
-        # @return [Boolean] whether it may be sent again
-        def again?(stale: false)
-          return false unless @request.idempotent?
-          if stale && !@forgiven
-            @forgiven = true
-          else
-            @attempts += 1
-          end
-          @attempts < MOST_ATTEMPTS && (@begun_at.nil? || @listener.restart)
-        end
+        # @return [void]
+        def tried! = @attempts += 1
+
+        # @return [Boolean] whether it may be sent again; its listener is asked where the answer had begun
+        def again? = @request.idempotent? && @attempts < MOST_ATTEMPTS && (@begun_at.nil? || @listener.restart)
 
         # @return [String]
         def inspect = "#<#{self.class} #{@number} #{@request.inspect}>"

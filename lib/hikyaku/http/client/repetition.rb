@@ -31,20 +31,22 @@ module Hikyaku
           unanswered.each(&:solitary!) if UNUSABLE.include?(cause)
           first, *rest = unanswered
           rest.each(&@enqueue)
-          one_more?(connection, cause, first) ? @enqueue.call(first) : first.listener.failed(broken(cause, error, first))
+          one_more?(cause, first) ? @enqueue.call(first) : first.listener.failed(broken(cause, error, first))
         end
 
         private
 
         # Of the one whose turn it was.
-        def one_more?(connection, cause, exchange)
+        def one_more?(cause, exchange)
           case cause
           when :balked then by_itself(exchange)
           when :timeout, :body then false
           else
             return true if HARMLESS.include?(cause) && exchange.request.idempotent?
-            exchange.solitary! if connection.asked > 1
-            exchange.again?(stale: connection.pipeline.answered.positive? && exchange.begun_at.nil?)
+            # On a connection of its own, where nothing that others do has it asked for a third time.
+            exchange.solitary!
+            exchange.tried!
+            exchange.again?
           end
         end
 

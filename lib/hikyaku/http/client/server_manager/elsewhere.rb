@@ -22,6 +22,7 @@ module Hikyaku
 
           # What is late, or has taken too long.
           def look_after(connection, now)
+            return late!(connection) if in_doubt?(connection) && connection.expired?(now)
             return if connection.expire(now)
             hold(connection) if !connection.held && Lateness.endless?(connection, @link.rate, now)
             late = late_at(connection)
@@ -35,12 +36,14 @@ module Hikyaku
           # Where one was answered and the next is not, it may never be: all that is unanswered is asked elsewhere; so are two that were to find
           # out. Else, where none was, the first may just take long, and is waited for; the others are not to.
           def late!(connection)
-            in_doubt = (connection.pipeline.midway? || connection.probing) && !connection.pipeline.begun?
+            in_doubt = in_doubt?(connection)
             what = (connection.probing ? :discarded : :stalled) if in_doubt
             Lesson.draw_from_silence(@verdict, connection, what || :slow, @clock.call)
             in_doubt ? ask_elsewhere(connection, what) : move_tail(connection)
             connection.probing = false
           end
+
+          def in_doubt?(connection) = (connection.pipeline.midway? || connection.probing) && !connection.pipeline.begun?
 
           def ask_elsewhere(connection, what)
             left = connection.pipeline.give_up
@@ -48,6 +51,7 @@ module Hikyaku
             connection.close
             left.first.suspected = what
             left.first.solitary!
+            left.first.tried!
             left.each { |exchange| enqueue(exchange) }
           end
 
