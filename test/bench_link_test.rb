@@ -65,6 +65,14 @@ class BenchLinkTest < Minitest::Test
     assert_equal [280.0, 280.0, 330.0], lane([[0, 1_000], [10, 1_000], [300, 1_000]], delay: 30, setup: 250, idle: 1_000).packets.map(&:last)
   end
 
+  test "a rate that changes holds for what waits as well" do
+    packets = [[0, 1_000], [0, 1_000], [0, 1_000], [1_000, 1_000]]
+    assert_equal [155.0, 280.0, 405.0, 1_155.0], lane(packets, bits: SLOW, delay: 30).packets.map(&:last)
+    # The second is half gone at 187.5 ms; the fourth is put when the line has changed.
+    assert_equal [155.0, 467.5, 967.5, 1_530.0], lane([*packets[0, 3], [1_000, 1_000]], bits: SLOW, delay: 30, turn: 187.5, factor: 0.25).packets.map(&:last)
+    assert_equal [155.0, 233.125, 264.375, 1_061.25], lane(packets, bits: SLOW, delay: 30, turn: 187.5, factor: 4).packets.map(&:last)
+  end
+
   test "links have names, each also with loss" do
     assert_equal %w[wcdma-260 wcdma-550 weak-4g satellite].flat_map { |name| [name, "#{name}-lossy"] }.sort, Bench::Profiles::ALL.keys.sort
     assert_equal({up: 64_000, down: 384_000, delay: 130, loss: 0.01}, Bench::Profiles.fetch("wcdma-260-lossy"))
@@ -75,6 +83,7 @@ class BenchLinkTest < Minitest::Test
 
   test "settings that contradict each other are told in a line" do
     {%w[--setup 100] => "--setup and --idle go together", %w[--jitter -1] => "rates, delay and jitter cannot be negative",
+     %w[--turn 100] => "--turn and --factor go together", %w[--turn -1 --factor 1] => "--turn and --factor cannot be negative",
      %w[--setup -1 --idle -1] => "--setup and --idle cannot be negative"}.each do |flags, complaint|
       _out, err, status = Open3.capture3(Bench::Build.program("shaper"), "--left", "a", "--right", "b", *flags)
       assert_equal ["shaper: #{complaint} (see shaper --help)\n", 2], [err, status.exitstatus]

@@ -92,6 +92,19 @@ void lane_put(struct lane *lane, int64_t now, const void *bytes, size_t length)
     else append(lane, arrival(lane), bytes, length);
 }
 
+void lane_turn(struct lane *lane, int64_t now, double factor)
+{
+    lane->settings.bits_per_second *= factor;
+    if (lane->free_at <= now) return;
+    lane->free_at = now + (int64_t)((double)(lane->free_at - now) / factor);
+    lane->newest = 0;
+    for (struct packet *packet = lane->first; packet; packet = packet->next) {
+        int64_t left = packet->at - lane->settings.delay_ns; /* but for the jitter */
+        if (left > now) packet->at = now + (int64_t)((double)(left - now) / factor) + lane->settings.delay_ns;
+        lane->newest = packet->at = later(packet->at, lane->newest);
+    }
+}
+
 int64_t lane_next(const struct lane *lane)
 {
     return lane->first ? lane->first->at : INT64_MAX;

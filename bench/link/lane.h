@@ -57,6 +57,9 @@ void lane_open(struct lane *lane, const struct lane_settings *settings);
 /* Puts a packet in. */
 void lane_put(struct lane *lane, int64_t now, const void *bytes, size_t length);
 
+/* From now on it is so many times as fast, for what waits as well. */
+void lane_turn(struct lane *lane, int64_t now, double factor);
+
 /* When the next packet comes out; INT64_MAX when there is none. */
 int64_t lane_next(const struct lane *lane);
 

@@ -60,9 +60,11 @@ module Bench
     # @param queue [Numeric, nil] bytes that wait at most, either way; nil: a quarter of a second, at least 100,000
     # @param setup [Numeric, nil] milliseconds that an idle line takes to be there again; goes with `idle`
     # @param idle [Numeric, nil] milliseconds without a packet, either way, after which the line is given up
+    # @param turn [Numeric, nil] milliseconds after the first packet, when the rates change; goes with `factor`
+    # @param factor [Numeric, nil] how many times as fast the link is from then on
     # @param seed [Integer] which are lost, and which are late
-    def initialize(up: nil, down: nil, delay: 0, jitter: nil, loss: 0, queue: nil, setup: nil, idle: nil, seed: 1)
-      @options = {up: up, down: down, delay: delay, jitter: jitter, loss: loss, queue: queue, setup: setup, idle: idle, seed: seed}.compact
+    def initialize(up: nil, down: nil, delay: 0, jitter: nil, loss: 0, queue: nil, setup: nil, idle: nil, turn: nil, factor: nil, seed: 1)
+      @options = {up: up, down: down, delay: delay, jitter: jitter, loss: loss, queue: queue, setup: setup, idle: idle, turn: turn, factor: factor, seed: seed}.compact
       number = self.class.next_number
       @ends = %w[l s].map { |letter| "hks#{letter}#{Process.pid}n#{number}" }
     end

@@ -33,6 +33,7 @@ struct options {
     double up, down; /* bits a second; 0: no limit */
     double delay_ms, jitter_ms, loss, queue;
     double setup_ms, idle_ms;
+    double turn_ms, factor;
     int seed;
 };
 
@@ -50,6 +51,8 @@ static const struct flag table[] = {
     {"queue", FLAG_REAL, AT(queue), "BYTES", "that wait at most (a quarter of a second, at least 100,000)", NULL},
     {"setup", FLAG_REAL, AT(setup_ms), "MS", "that an idle line takes to be there again, with --idle (0)", NULL},
     {"idle", FLAG_REAL, AT(idle_ms), "MS", "without a packet, either way, until the line is given up", NULL},
+    {"turn", FLAG_REAL, AT(turn_ms), "MS", "after the first packet the rates change, with --factor (never)", NULL},
+    {"factor", FLAG_REAL, AT(factor), "TIMES", "as fast as before, from then on", NULL},
     {"seed", FLAG_NUMBER, AT(seed), "N", "which packets are lost, and which are late (1)", NULL},
 };
 
@@ -108,6 +111,8 @@ static void check(const struct options *o)
     if (o->up < 0 || o->down < 0 || o->delay_ms < 0 || o->jitter_ms < 0) flags_refuse(&flags, "rates, delay and jitter cannot be negative");
     if (o->setup_ms < 0 || o->idle_ms < 0) flags_refuse(&flags, "--setup and --idle cannot be negative");
     if ((o->setup_ms > 0) != (o->idle_ms > 0)) flags_refuse(&flags, "--setup and --idle go together");
+    if (o->turn_ms < 0 || o->factor < 0) flags_refuse(&flags, "--turn and --factor cannot be negative");
+    if ((o->turn_ms > 0) != (o->factor > 0)) flags_refuse(&flags, "--turn and --factor go together");
     if (o->loss < 0 || o->loss > 1) flags_refuse(&flags, "--loss is 0 to 1");
 }
 
@@ -187,9 +192,17 @@ int main(int argc, char **argv)
     printf("ready\n");
     fflush(stdout);
 
+    int64_t turn_at = INT64_MAX;
     while (!is_over) {
+        if (turn_at == INT64_MAX && options.turn_ms > 0 && up.counts.packets > 0) turn_at = clock_ns() + nanoseconds(options.turn_ms);
+        if (turn_at <= clock_ns()) {
+            lane_turn(&up, clock_ns(), options.factor);
+            lane_turn(&down, clock_ns(), options.factor);
+            options.turn_ms = 0;
+            turn_at = INT64_MAX;
+        }
         int64_t next = lane_next(&up) < lane_next(&down) ? lane_next(&up) : lane_next(&down);
-        wait_for_either(fds, next);
+        wait_for_either(fds, next < turn_at ? next : turn_at);
         take_in(&up, fds[0]);
         take_in(&down, fds[1]);
         give_out(&up, fds[1]);

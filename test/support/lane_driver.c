@@ -1,6 +1,6 @@
 /* lane_driver: what one or two lanes of bench/link do, without a clock. Arguments are milliseconds, bits a second and shares:
  *
- *     lane_driver BITS DELAY JITTER LOSS QUEUE SETUP IDLE SEED < packets
+ *     lane_driver BITS DELAY JITTER LOSS QUEUE SETUP IDLE SEED TURN FACTOR < packets
  *
  * Each line of the input is a packet, "AT LENGTH LANE" (0 or 1: both share the line), at rising times. For each that comes out it prints
  * "NUMBER LANE AT", in the order of its lane; and at the end "dropped N lost N" of either lane. */
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { LANES = 2, ARGUMENTS = 9, MOST_LENGTH = 65536 };
+enum { LANES = 2, ARGUMENTS = 11, MOST_LENGTH = 65536 };
 
 static int64_t nanoseconds(const char *milliseconds)
 {
@@ -39,9 +39,13 @@ int main(int argc, char **argv)
     struct lane lanes[LANES];
     for (int i = 0; i < LANES; i++) lane_open(&lanes[i], &settings);
     static int packet[MOST_LENGTH / sizeof(int)];
-    double at;
+    double at, turn = atof(argv[9]);
     int length, lane;
     while (scanf("%lf %d %d", &at, &length, &lane) == 3) {
+        if (turn > 0 && at >= turn) {
+            for (int i = 0; i < LANES; i++) lane_turn(&lanes[i], (int64_t)(turn * 1e6), atof(argv[10]));
+            turn = 0;
+        }
         lane_put(&lanes[lane], (int64_t)(at * 1e6), packet, (size_t)length);
         packet[0]++;
     }

@@ -14,8 +14,8 @@ module LaneDriver
     # @param packets [Array<Array(Numeric, Integer, Integer)>] when each is put (ms), its bytes, its lane (0)
     # @param settings [Hash] of the lanes: bits a second, milliseconds, a share, bytes
     # @return [Out] packets: of each that came out, by its number, lane and milliseconds; of either lane how many were dropped and lost
-    def run(packets, bits: 0, delay: 0, jitter: 0, loss: 0, queue: 1e9, setup: 0, idle: 0, seed: 1)
-      words = [bits, delay, jitter, loss, queue, setup, idle, seed].map(&:to_s)
+    def run(packets, bits: 0, delay: 0, jitter: 0, loss: 0, queue: 1e9, setup: 0, idle: 0, seed: 1, turn: 0, factor: 1)
+      words = [bits, delay, jitter, loss, queue, setup, idle, seed, turn, factor].map(&:to_s)
       out, status = Open3.capture2(program, *words, stdin_data: packets.map { |at, length, lane| "#{at} #{length} #{lane.to_i}\n" }.join)
       raise "the driver of lanes ended with #{status.exitstatus}" unless status.success?
       *came, first, second = out.lines.map(&:split)
