@@ -38,6 +38,8 @@ class ClientSite
   attr_accessor :door_status
   # @return [Boolean] whether pages come with names that have expired, as out of a cache
   attr_accessor :stale
+  # @return [Numeric, nil] seconds after which /silent.js is the client; nil for never
+  attr_accessor :late
 
   # @param settings [Hash] see HubServer
   def initialize(**settings)
@@ -51,6 +53,7 @@ class ClientSite
     @pages = []
     @items = []
     @age = 0
+    @useless_loads = 0
     @server = HubServer.new(wrap: ->(web) { site(web) }, **settings)
   end
 
@@ -68,6 +71,9 @@ class ClientSite
 
   # @return [Array<String>] of each page that was loaded, the path and the query
   def pages = @lock.synchronize { @pages.dup }
+
+  # @return [Integer] how often /silent.js and /dead.js were loaded
+  def useless_loads = @lock.synchronize { @useless_loads }
 
   # All names that pages have now expire.
   #
@@ -93,7 +99,7 @@ class ClientSite
   # @param streams [Array<String>]
   # @param cursor [String, nil] `newest` when the page is rendered unless given
   # @param more [Hash] turbo: "1" for a page with Turbo, whose list has what was published up to the cursor; client: where hikyaku.js is, or
-  #   "/modules/index.js" for what it is joined from
+  #   "/modules/index.js" for what it is joined from; worker: the address that the page names for the shared worker
   # @param without [Array<String>] what the browser is not to have: "SharedWorker", "locks"
   # @return [String] the URL of a page that follows streams
   def page(*streams, cursor: nil, without: [], path: "/page", **more)
@@ -110,12 +116,21 @@ class ClientSite
       when "/hikyaku.js" then file(CLIENT)
       when %r{\A/modules/([a-z-]+\.js)\z} then file(File.join(MODULES, $1))
       when "/page.js" then file(SCRIPT)
+      when "/silent.js", "/dead.js" then useless(request.path_info)
       when "/turbo.js" then file(TURBO)
       when "/hikyaku/streams" then door(request)
       when "/favicon.ico" then [204, {}, []]
       else html(request)
       end
     end
+  end
+
+  # @return [Array] a worker that says nothing, or dies, as a bundle with an application in it does; or with `late` the client itself
+  def useless(path)
+    @lock.synchronize { @useless_loads += 1 }
+    sleep late if late
+    code = late ? File.read(CLIENT) : {"/silent.js" => "", "/dead.js" => "document.title"}.fetch(path)
+    [200, {"content-type" => "text/javascript", "cache-control" => "no-store"}, [code]]
   end
 
   def file(path) = [200, {"content-type" => "text/javascript", "cache-control" => "max-age=60"}, [File.read(path)]]
@@ -132,6 +147,7 @@ class ClientSite
     end
     body = <<~HTML
       <!doctype html><html data-client="#{query.fetch("client", "/hikyaku.js")}" data-without="#{Array(query["without"]).join(" ")}"><head><meta charset="utf-8"><title>page</title>
+      #{%(<meta name="hikyaku-worker" content="#{query["worker"]}">) if query["worker"]}
       #{%(<meta name="turbo-refresh-method" content="#{query["refresh"]}">) if query["refresh"]}
       #{%(<meta name="turbo-visit-control" content="reload">) if query["reload"]}
       #{%(<base href="/elsewhere/">) if query["base"]}

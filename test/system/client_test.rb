@@ -217,6 +217,52 @@ class ClientTest < Minitest::Test
     assert_equal "tabs", sharing(page)
   end
 
+  {"/silent.js" => "/silent.js says nothing. Name the address", "/dead.js" => "/dead.js cannot be started"}.each do |file, complaint|
+    test "where the page names another file for the worker, the tabs share by themselves, and those that come later do not start it (#{file})" do
+      @complaints_expected = true
+      @site = ClientSite.new
+      page = open_tab(worker: file)
+      assert_equal "tabs", sharing(page)
+      page.until("nobody says what is wrong: #{page.complaints}") { page.complaints.any? { |each| each.include?(complaint) } }
+      second = open_tab(page, worker: file)
+      publish("1")
+      [page, second].each { |each| assert_seen(["1"], each) }
+      assert_equal ["tabs", 1], [sharing(second), site.useless_loads]
+      page.until("#{site.streams} connections") { site.streams == 1 }
+      assert_empty second.complaints
+      # That goes for this file only.
+      assert_equal "worker", sharing(open_tab(page))
+    end
+  end
+
+  test "where the page names a file for the worker that is not there, the tabs share by themselves at once" do
+    @complaints_expected = true
+    page = open_tab(worker: "/streams/nothing.js")
+    assert_equal "tabs", sharing(page)
+    assert page.complaints.any? { |each| each.include?("/streams/nothing.js cannot be started as shared worker") }, page.complaints.inspect
+  end
+
+  test "a worker that is late takes over when it speaks, and nothing is lost" do
+    @site = ClientSite.new
+    site.late = 2.5
+    page = open_tab(worker: "/silent.js")
+    publish("1")
+    assert_seen(["1"], page)
+    page.until("the tab does not go back to it") { sharing(page) == "worker" }
+    publish("2")
+    assert_seen(%w[1 2], page)
+    assert_equal "worker", sharing(open_tab(page, worker: "/silent.js"))
+    page.until("#{site.streams} connections") { site.streams == 1 }
+    assert_equal 1, site.useless_loads
+  end
+
+  test "a worker that is configured after the first stream is of no use, and the page is told" do
+    @complaints_expected = true
+    page = open_tab
+    page.js("Hikyaku.configure({worker: '/elsewhere.js'}), 0")
+    page.until("nothing is said") { page.complaints.any? { |each| each.include?("configure({worker}) comes too late") } }
+  end
+
   test "after the shared worker has ended another one takes its place, and nothing is lost" do
     page = open_tab
     publish("1")
@@ -332,8 +378,9 @@ class ClientTest < Minitest::Test
   end
 
   test "the modules that the file is joined from do the same as they are, in the page and in the worker" do
-    first = open_tab(client: "/modules/index.js")
-    second = open_tab(first, client: "/modules/index.js")
+    modules = {client: "/modules/index.js", worker: "/modules/index.js"}
+    first = open_tab(**modules)
+    second = open_tab(first, **modules)
     publish("1")
     [first, second].each { |page| assert_seen(["1"], page) }
     assert_equal %w[worker worker], [first, second].map { |page| sharing(page) }

@@ -73,7 +73,7 @@ export interface SubscribeOptions extends Handlers {
 }
 
 export interface Configuration {
-  /** The address of hikyaku.js where it is part of a bundle; false for no shared worker. */
+  /** The address of hikyaku.js, where it is part of a bundle and no `<meta name="hikyaku-worker">` says it; false for no shared worker. */
   worker?: string | URL | false;
 }
 
@@ -85,7 +85,7 @@ export const Hikyaku: {
    * @throws TypeError neither match nor matchUrlPattern is given
    */
   subscribe(hub: string | URL, options: SubscribeOptions): Stream;
-  /** To be called before the first stream. */
+  /** To be called before the first stream, or in the turn in which the file was imported. */
   configure(options: Configuration): void;
   /** Who holds the connection: a worker for all tabs, one of the tabs for all, or each page for itself. */
   readonly sharing: "worker" | "tabs" | "page" | null;

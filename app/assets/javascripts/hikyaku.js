@@ -6,7 +6,7 @@
 //     Hikyaku.subscribe("/.well-known/mercure", {match: ["/books/1"], onmessage: (event) => show(event.data)});
 //     <hikyaku-stream-source signed-stream-name="…" cursor="…" src="/hikyaku/streams"></hikyaku-stream-source>
 //
-// This is the page's module and also the shared worker's, which it starts from its own address. From the network to the page:
+// This is the page's module and also the shared worker's: see worker-file.js. From the network to the page:
 //
 //     EventParser   bytes → events (HTML standard, "Server-sent events")
 //     Connection    one response; Arrivals: what of it has arrived
@@ -61,6 +61,8 @@ const TIMES = Object.freeze({
   mark: 5 * SECOND, // between news of the cursor for tabs
   ping: 25 * SECOND,
   pong: 10 * SECOND,
+  firstWord: 2 * SECOND, // of a worker; after that the tabs go on without it, and go back to it when it speaks
+  dead: 600 * SECOND, // for which a worker that never spoke is not started again
   tabGone: 180 * SECOND, // browsers let hidden tabs speak once a minute
 
   // For hubs that do not tell when a stream has caught up, as those of other makes: see arrivals.js. There is nothing but time to
@@ -1932,6 +1934,53 @@ class Exchange {
   }
 }
 
+// ---- worker-file.js -------------------------------------------------------------------------------------------------
+
+// Which file the shared worker is started from. Whatever is started runs, so that it is hikyaku.js and nothing else: in a bundle the
+// module's own address is the bundle's, with all of the application in it.
+
+const OWN_NAME = /\/hikyaku(-[0-9a-f]{7,})?\.js$/; // with the digest of an asset pipeline, or without
+const DEAD = "hikyaku/dead"; // where the browser keeps which file is of no use, and since when
+
+let own = null;
+
+// Takes a module's own address where that is the address of hikyaku.js.
+function rememberOwnFile(address) {
+  own = address && OWN_NAME.test(new URL(address).pathname) ? address : null;
+}
+
+// Returns the address that was configured, or that the page names, or the module's own; null for none.
+function workerFile(configured) {
+  if (configured === false) return null;
+  const named = globalThis.document?.querySelector("meta[name=hikyaku-worker]")?.content;
+  const address = configured || named || own;
+  if (!address) {
+    WORLD.warn('one of the tabs holds the connection, and no shared worker: this is a bundle, and the page does not name hikyaku.js. Add <meta name="hikyaku-worker" content="address of hikyaku.js">');
+    return null;
+  }
+  return new URL(address, globalThis.document?.baseURI ?? WORLD.base).href;
+}
+
+// Whether a worker of that file was of no use a while ago, in any of the tabs.
+function isDead(address) {
+  try {
+    const {address: dead, at} = JSON.parse(localStorage.getItem(DEAD)) ?? {};
+    return dead === address && Math.abs(Date.now() - at) < TIMES.dead;
+  } catch {
+    return false; // No storage: each tab finds out.
+  }
+}
+
+// Keeps whether it is of no use, for the tabs that come.
+function noteDead(address, dead) {
+  try {
+    if (dead) localStorage.setItem(DEAD, JSON.stringify({address, at: Date.now()}));
+    else if (isDead(address)) localStorage.removeItem(DEAD);
+  } catch {
+    // See above.
+  }
+}
+
 // ---- links.js -------------------------------------------------------------------------------------------------------
 
 // How a tab speaks with the exchange.
@@ -1949,22 +1998,35 @@ class WorkerLink {
   #heard = false;
 
   static possible({worker}) {
-    return Boolean(worker) && "SharedWorker" in globalThis;
+    if (!("SharedWorker" in globalThis)) return false;
+    const address = workerFile(worker);
+    return address !== null && !isDead(address);
   }
 
   constructor(handlers, {worker}) {
     this.handlers = handlers;
-    this.address = worker;
+    this.address = workerFile(worker);
     this.#start();
+  }
+
+  // In which it answers.
+  get patience() {
+    return this.#heard ? TIMES.pong : TIMES.firstWord;
   }
 
   #start() {
     const worker = new SharedWorker(this.address, {type: "module", name: NAME});
     this.#worker = worker;
-    // A policy (worker-src) may forbid it, or the file be no such worker.
-    worker.onerror = () => worker === this.#worker && this.handlers.broken();
+    // A policy (worker-src) may forbid it, or the file be no such worker. Of one that has died only the tab is told that started it.
+    worker.onerror = () => {
+      if (worker !== this.#worker) return;
+      if (!this.#heard) noteDead(this.address, true);
+      WORLD.warn(`one of the tabs holds the connection: ${this.address} cannot be started as shared worker`);
+      this.handlers.broken();
+    };
     worker.port.onmessage = ({data}) => {
       if (worker !== this.#worker) return;
+      if (!this.#heard) noteDead(this.address, false);
       this.#heard = true;
       this.handlers.message(data);
     };
@@ -1982,6 +2044,12 @@ class WorkerLink {
     this.#heard = false;
     this.#start();
     return true;
+  }
+
+  // It has had long enough. Later tabs do not wait for it.
+  giveUp() {
+    noteDead(this.address, true);
+    WORLD.warn(`one of the tabs holds the connection: the shared worker ${this.address} says nothing. Name the address of hikyaku.js in <meta name="hikyaku-worker">`);
   }
 
   close() {
@@ -2139,7 +2207,9 @@ class Tab {
   #pingTimer = null;
   #patience = null;
   #away = false;
-  options = {worker: null}; // see Hikyaku.configure
+  #slow = null; // the link to a worker that has not spoken yet, while another one is used
+  #slowTimer = null;
+  options = {}; // see Hikyaku.configure
 
   constructor() {
     if (!globalThis.document) return;
@@ -2164,9 +2234,8 @@ class Tab {
   join(stream) {
     stream.id = ++this.#ids;
     this.#streams.set(stream.id, stream);
-    if (this.#joining.size === 0) queueMicrotask(() => this.#sendJoins());
+    if (this.#joining.size === 0) queueMicrotask(() => this.#start());
     this.#joining.add(stream);
-    if (!this.#link && !this.#away) this.#connect();
   }
 
   leave(stream) {
@@ -2176,13 +2245,29 @@ class Tab {
 
   // ---- the link
 
+  // At the end of the turn: elements begin while this file is evaluated, and whoever imports it configures it after that.
+  #start() {
+    if (!this.#link && !this.#away && this.#streams.size > 0) this.#connect();
+    this.#sendJoins();
+  }
+
   #connect() {
     this.#welcome = false;
     while (!this.#link) {
       const Kind = this.#kinds[0];
       let link = null;
       const mine = (handler) => (value) => link === this.#link && handler(value);
-      const handlers = {ready: mine(() => this.#greet()), message: mine((message) => this.#hear(message)), broken: mine(() => this.#nextKind())};
+      const handlers = {
+        ready: mine(() => this.#greet()),
+        message: (message) => {
+          if (link !== null && link === this.#slow) this.#goBack();
+          if (link === this.#link) this.#hear(message);
+        },
+        broken: () => {
+          if (link !== null && link === this.#slow) this.#dropSlow();
+          else if (link === this.#link) this.#nextKind();
+        },
+      };
       try {
         if (Kind.possible(this.options)) link = new Kind(handlers, this.options);
       } catch {
@@ -2215,20 +2300,48 @@ class Tab {
   // Something must be heard. A timer that is late says only that this page, or the machine, has slept.
   #expect() {
     if (this.#patience !== null) return;
-    const at = Date.now() + TIMES.pong;
+    const patience = this.#link.patience ?? TIMES.pong;
+    const at = Date.now() + patience;
     this.#patience = setTimeout(() => {
       this.#patience = null;
-      if (Date.now() - at > TIMES.pong / 2) return this.#welcome ? this.#ping() : this.#expect();
+      if (Date.now() - at > patience / 2) return this.#welcome ? this.#ping() : this.#expect();
       this.#welcome = false;
       if (this.#link.renew()) this.#expect();
-      else this.#nextKind();
-    }, TIMES.pong);
+      else {
+        this.#waitAside();
+        this.#nextKind();
+      }
+    }, patience);
   }
 
   #nextKind() {
     this.#kinds.shift();
     this.#disconnect();
     this.#connect();
+  }
+
+  // A worker that says nothing may be one that never will, or the machine is slow.
+  #waitAside() {
+    this.#dropSlow();
+    [this.#slow, this.#link] = [this.#link, null];
+    this.#slowTimer = setTimeout(() => this.#slow.giveUp(), TIMES.pong);
+  }
+
+  #dropSlow() {
+    clearTimeout(this.#slowTimer);
+    this.#slow?.close();
+    this.#slow = null;
+  }
+
+  // It has spoken: streams go on from where they are.
+  #goBack() {
+    const slow = this.#slow;
+    clearTimeout(this.#slowTimer);
+    this.#slow = null;
+    this.#send({type: "bye"});
+    this.#disconnect();
+    this.#kinds.unshift(slow.constructor);
+    [this.#link, this.#kind] = [slow, slow.constructor.kind];
   }
 
   #disconnect() {
@@ -2257,6 +2370,8 @@ class Tab {
   #leave() {
     this.#send({type: "bye"});
     this.#disconnect();
+    if (this.#slow) this.#kinds.unshift(this.#slow.constructor);
+    this.#dropSlow();
     this.#away = true;
   }
 
@@ -2412,8 +2527,12 @@ const Hikyaku = {
     return stream;
   },
 
-  // `worker`: the address of this file where it is part of a bundle, or false for no shared worker. Before the first stream.
+  // `worker`: the address of hikyaku.js where the page does not name it, or false for no shared worker. Before the first stream, or in
+  // the turn in which this file was imported.
   configure(options) {
+    if ("worker" in options && thisTab.sharing) {
+      WORLD.warn('configure({worker}) comes too late, since the page has streams already. Name the address in <meta name="hikyaku-worker">');
+    }
     Object.assign(thisTab.options, options);
   },
 
@@ -2683,6 +2802,6 @@ if (globalThis.SharedWorkerGlobalScope && globalThis.name === NAME) {
     port.onmessage = ({data}) => exchange.receive(data.tab, data, (message) => port.postMessage(message));
   };
 } else {
-  Hikyaku.configure({worker: import.meta.url});
+  rememberOwnFile(import.meta.url);
   if (globalThis.customElements && !customElements.get("hikyaku-stream-source")) defineElement();
 }

@@ -6,7 +6,7 @@
 //     Hikyaku.subscribe("/.well-known/mercure", {match: ["/books/1"], onmessage: (event) => show(event.data)});
 //     <hikyaku-stream-source signed-stream-name="…" cursor="…" src="/hikyaku/streams"></hikyaku-stream-source>
 //
-// This is the page's module and also the shared worker's, which it starts from its own address. From the network to the page:
+// This is the page's module and also the shared worker's: see worker-file.js. From the network to the page:
 //
 //     EventParser   bytes → events (HTML standard, "Server-sent events")
 //     Connection    one response; Arrivals: what of it has arrived
@@ -32,6 +32,7 @@ import {Exchange} from "./exchange.js";
 import {NAME} from "./links.js";
 import {Hikyaku, Stream} from "./stream.js";
 import {defineElement} from "./element.js";
+import {rememberOwnFile} from "./worker-file.js";
 
 export {EventParser, Exchange, Hikyaku, LIMITS, Stream, pauseAfter};
 
@@ -41,6 +42,6 @@ if (globalThis.SharedWorkerGlobalScope && globalThis.name === NAME) {
     port.onmessage = ({data}) => exchange.receive(data.tab, data, (message) => port.postMessage(message));
   };
 } else {
-  Hikyaku.configure({worker: import.meta.url});
+  rememberOwnFile(import.meta.url);
   if (globalThis.customElements && !customElements.get("hikyaku-stream-source")) defineElement();
 }

@@ -32,6 +32,8 @@ export const TIMES = Object.freeze({
   mark: 5 * SECOND, // between news of the cursor for tabs
   ping: 25 * SECOND,
   pong: 10 * SECOND,
+  firstWord: 2 * SECOND, // of a worker; after that the tabs go on without it, and go back to it when it speaks
+  dead: 600 * SECOND, // for which a worker that never spoke is not started again
   tabGone: 180 * SECOND, // browsers let hidden tabs speak once a minute
 
   // For hubs that do not tell when a stream has caught up, as those of other makes: see arrivals.js. There is nothing but time to

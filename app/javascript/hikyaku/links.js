@@ -1,6 +1,9 @@
 // How a tab speaks with the exchange.
 
 import {Exchange} from "./exchange.js";
+import {TIMES} from "./limits.js";
+import {isDead, noteDead, workerFile} from "./worker-file.js";
+import {WORLD} from "./world.js";
 
 // Of the shared worker, the lock and the broadcasts; the number is that of the exchange's messages.
 export const NAME = "hikyaku/1";
@@ -15,22 +18,35 @@ export class WorkerLink {
   #heard = false;
 
   static possible({worker}) {
-    return Boolean(worker) && "SharedWorker" in globalThis;
+    if (!("SharedWorker" in globalThis)) return false;
+    const address = workerFile(worker);
+    return address !== null && !isDead(address);
   }
 
   constructor(handlers, {worker}) {
     this.handlers = handlers;
-    this.address = worker;
+    this.address = workerFile(worker);
     this.#start();
+  }
+
+  // In which it answers.
+  get patience() {
+    return this.#heard ? TIMES.pong : TIMES.firstWord;
   }
 
   #start() {
     const worker = new SharedWorker(this.address, {type: "module", name: NAME});
     this.#worker = worker;
-    // A policy (worker-src) may forbid it, or the file be no such worker.
-    worker.onerror = () => worker === this.#worker && this.handlers.broken();
+    // A policy (worker-src) may forbid it, or the file be no such worker. Of one that has died only the tab is told that started it.
+    worker.onerror = () => {
+      if (worker !== this.#worker) return;
+      if (!this.#heard) noteDead(this.address, true);
+      WORLD.warn(`one of the tabs holds the connection: ${this.address} cannot be started as shared worker`);
+      this.handlers.broken();
+    };
     worker.port.onmessage = ({data}) => {
       if (worker !== this.#worker) return;
+      if (!this.#heard) noteDead(this.address, false);
       this.#heard = true;
       this.handlers.message(data);
     };
@@ -48,6 +64,12 @@ export class WorkerLink {
     this.#heard = false;
     this.#start();
     return true;
+  }
+
+  // It has had long enough. Later tabs do not wait for it.
+  giveUp() {
+    noteDead(this.address, true);
+    WORLD.warn(`one of the tabs holds the connection: the shared worker ${this.address} says nothing. Name the address of hikyaku.js in <meta name="hikyaku-worker">`);
   }
 
   close() {

@@ -2,6 +2,7 @@
 
 import {thisTab} from "./tab.js";
 import {rightsOf} from "./tokens.js";
+import {WORLD} from "./world.js";
 
 // One stream that a page wants. `state` is null, "connected", "caught-up", "reconnecting", "gap" or "refused".
 export class Stream {
@@ -89,8 +90,12 @@ export const Hikyaku = {
     return stream;
   },
 
-  // `worker`: the address of this file where it is part of a bundle, or false for no shared worker. Before the first stream.
+  // `worker`: the address of hikyaku.js where the page does not name it, or false for no shared worker. Before the first stream, or in
+  // the turn in which this file was imported.
   configure(options) {
+    if ("worker" in options && thisTab.sharing) {
+      WORLD.warn('configure({worker}) comes too late, since the page has streams already. Name the address in <meta name="hikyaku-worker">');
+    }
     Object.assign(thisTab.options, options);
   },
 

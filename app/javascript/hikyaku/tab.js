@@ -17,7 +17,9 @@ class Tab {
   #pingTimer = null;
   #patience = null;
   #away = false;
-  options = {worker: null}; // see Hikyaku.configure
+  #slow = null; // the link to a worker that has not spoken yet, while another one is used
+  #slowTimer = null;
+  options = {}; // see Hikyaku.configure
 
   constructor() {
     if (!globalThis.document) return;
@@ -42,9 +44,8 @@ class Tab {
   join(stream) {
     stream.id = ++this.#ids;
     this.#streams.set(stream.id, stream);
-    if (this.#joining.size === 0) queueMicrotask(() => this.#sendJoins());
+    if (this.#joining.size === 0) queueMicrotask(() => this.#start());
     this.#joining.add(stream);
-    if (!this.#link && !this.#away) this.#connect();
   }
 
   leave(stream) {
@@ -54,13 +55,29 @@ class Tab {
 
   // ---- the link
 
+  // At the end of the turn: elements begin while this file is evaluated, and whoever imports it configures it after that.
+  #start() {
+    if (!this.#link && !this.#away && this.#streams.size > 0) this.#connect();
+    this.#sendJoins();
+  }
+
   #connect() {
     this.#welcome = false;
     while (!this.#link) {
       const Kind = this.#kinds[0];
       let link = null;
       const mine = (handler) => (value) => link === this.#link && handler(value);
-      const handlers = {ready: mine(() => this.#greet()), message: mine((message) => this.#hear(message)), broken: mine(() => this.#nextKind())};
+      const handlers = {
+        ready: mine(() => this.#greet()),
+        message: (message) => {
+          if (link !== null && link === this.#slow) this.#goBack();
+          if (link === this.#link) this.#hear(message);
+        },
+        broken: () => {
+          if (link !== null && link === this.#slow) this.#dropSlow();
+          else if (link === this.#link) this.#nextKind();
+        },
+      };
       try {
         if (Kind.possible(this.options)) link = new Kind(handlers, this.options);
       } catch {
@@ -93,20 +110,48 @@ class Tab {
   // Something must be heard. A timer that is late says only that this page, or the machine, has slept.
   #expect() {
     if (this.#patience !== null) return;
-    const at = Date.now() + TIMES.pong;
+    const patience = this.#link.patience ?? TIMES.pong;
+    const at = Date.now() + patience;
     this.#patience = setTimeout(() => {
       this.#patience = null;
-      if (Date.now() - at > TIMES.pong / 2) return this.#welcome ? this.#ping() : this.#expect();
+      if (Date.now() - at > patience / 2) return this.#welcome ? this.#ping() : this.#expect();
       this.#welcome = false;
       if (this.#link.renew()) this.#expect();
-      else this.#nextKind();
-    }, TIMES.pong);
+      else {
+        this.#waitAside();
+        this.#nextKind();
+      }
+    }, patience);
   }
 
   #nextKind() {
     this.#kinds.shift();
     this.#disconnect();
     this.#connect();
+  }
+
+  // A worker that says nothing may be one that never will, or the machine is slow.
+  #waitAside() {
+    this.#dropSlow();
+    [this.#slow, this.#link] = [this.#link, null];
+    this.#slowTimer = setTimeout(() => this.#slow.giveUp(), TIMES.pong);
+  }
+
+  #dropSlow() {
+    clearTimeout(this.#slowTimer);
+    this.#slow?.close();
+    this.#slow = null;
+  }
+
+  // It has spoken: streams go on from where they are.
+  #goBack() {
+    const slow = this.#slow;
+    clearTimeout(this.#slowTimer);
+    this.#slow = null;
+    this.#send({type: "bye"});
+    this.#disconnect();
+    this.#kinds.unshift(slow.constructor);
+    [this.#link, this.#kind] = [slow, slow.constructor.kind];
   }
 
   #disconnect() {
@@ -135,6 +180,8 @@ class Tab {
   #leave() {
     this.#send({type: "bye"});
     this.#disconnect();
+    if (this.#slow) this.#kinds.unshift(this.#slow.constructor);
+    this.#dropSlow();
     this.#away = true;
   }
 
