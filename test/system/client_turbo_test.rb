@@ -152,6 +152,72 @@ class ClientTurboTest < Minitest::Test
     assert_equal 0, forbidding.js("window.fetched")
   end
 
+  # A page with a gap, and with something in a form, which logs what happens.
+  def entering(on_wait = "")
+    tab.tap do |page|
+      page.js(<<~JS)
+        (() => {
+          window.log = [];
+          document.body.insertAdjacentHTML("beforeend", "<form id='entry'><input name='text' value='old'></form>");
+          document.querySelector("#entry input").value = "typed";
+          addEventListener("turbo:before-fetch-request", () => log.push("fetch"));
+          document.addEventListener("hikyaku:refresh-waits", (event) => { log.push(event.detail.forms.map(({id}) => id).join()); #{on_wait} });
+          element("/list", "#unknown");
+        })()
+      JS
+      page.until("it does not wait: #{page.js("log")}") { page.js("log").include?("entry") }
+    end
+  end
+
+  test "a refresh after a gap waits until what was entered into a form is sent or reset, and tells the page once" do
+    page = entering
+    sleep 1.5 # it looks again each second
+    page.js("log.push('reset'), document.querySelector('#entry').reset()")
+    page.until("it was not refreshed") { page.js("log").include?("fetch") }
+    assert_equal %w[entry reset fetch], page.js("log")
+  end
+
+  test "the page may have it refreshed all the same, or not at all" do
+    page = entering("event.detail.refresh(); log.push('called')")
+    page.until("it was not refreshed") { page.js("log").include?("fetch") }
+    assert_equal %w[entry fetch], page.js("log") - %w[called]
+    later = entering("window.refresh = event.detail.refresh")
+    later.js("log.push('asked'), refresh(), 0")
+    later.until("it was not refreshed") { later.js("log").include?("fetch") }
+    assert_equal %w[entry asked fetch], later.js("log")
+    forbidding = entering("event.preventDefault(); window.refresh = event.detail.refresh")
+    forbidding.js("document.querySelector('#entry').reset(), refresh(), 0")
+    sleep 1.5 # longer than it would take to look again
+    assert_equal %w[entry], forbidding.js("log")
+    # And the next gap asks anew.
+    forbidding.js("document.querySelector('#entry input').value = 'again', element('/other', '#unknown'), 0")
+    forbidding.until("it does not ask again: #{forbidding.js("log")}") { forbidding.js("log") == %w[entry entry] }
+  end
+
+  # By markup, what somebody does, and whether that counts.
+  ENTRIES = {
+    "<input>" => [{value: "x"}, true], "<input value='x'>" => [{}, false], "<textarea>x</textarea>" => [{value: "y"}, true],
+    "<textarea>x</textarea><i></i>" => [{}, false], "<input type=checkbox checked>" => [{checked: false}, true], "<input type=checkbox>" => [{}, false],
+    "<input type=radio>" => [{checked: true}, true], "<select><option>1<option>2</select>" => [{selectedIndex: 1}, true],
+    "<select><option>1<option selected>2</select>" => [{}, false], "<select><option disabled>0<option>1</select>" => [{}, false],
+    "<select><option>1<option>2</select><i></i>" => [{}, false], "<select multiple><option>1<option>2</select>" => [{selectedIndex: 1}, true],
+    "<select multiple><option selected>1<option>2</select>" => [{}, false], "<input type=hidden value=x>" => [{value: "y"}, false], "<input type=range>" => [{}, false],
+    "<input type=color>" => [{}, false], "<input type=range value=1>" => [{value: 2}, true], "<input disabled>" => [{value: "x"}, false],
+    "<input data-turbo-permanent id=kept>" => [{value: "x"}, false], "<select></select>" => [{}, false], "<button>go</button>" => [{}, false]
+  }.freeze
+
+  test "what somebody entered is told from what the page came with" do
+    page = tab
+    counted = page.js_async(<<~JS)
+      import("/modules/forms.js").then(({changedForms}) => #{ENTRIES.map { |markup, (action, _)| [markup, action] }.to_json}.map(([markup, action]) => {
+        document.querySelector("#list").innerHTML = `<form>${markup}</form>`;
+        Object.assign(document.querySelector("#list form").elements[0], action);
+        return changedForms().length === 1;
+      }))
+    JS
+    assert_equal ENTRIES.transform_values(&:last), ENTRIES.keys.zip(counted).to_h
+  end
+
   # Nothing waits for seconds, but for what waits for ten or more.
   AT_ONCE = "Math.random = () => 0; ((set) => window.setTimeout = (action, wait, ...more) => set(action, wait > 2500 && wait < 10000 ? 0 : wait, ...more))(setTimeout)"
   private_constant :AT_ONCE

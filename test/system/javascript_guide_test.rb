@@ -60,7 +60,7 @@ class JavascriptGuideTest < Minitest::Test
 
   def setup
     super
-    assert_equal [4, 4, 5], [JAVASCRIPT, PRESENCE, SNIPPETS].map(&:size)
+    assert_equal [4, 4, 6], [JAVASCRIPT, PRESENCE, SNIPPETS].map(&:size)
     @server = self.class.server
   end
 

@@ -121,6 +121,14 @@ export interface HikyakuElementEvents {
   "hikyaku:event": CustomEvent<Pick<HikyakuEvent, "id" | "type" | "data">>;
 }
 
+/** Of `hikyaku:refresh-waits`, which the document dispatches, cancelable, where a refresh waits for what has been entered into forms. preventDefault(): the page is not refreshed. */
+export interface RefreshWaitsDetail {
+  /** The forms that are not as the page came with them. */
+  forms: HTMLFormElement[];
+  /** Refreshes the page without waiting for them. */
+  refresh(): void;
+}
+
 export interface HikyakuStreamSourceElementEventMap extends HTMLElementEventMap {
   /** What comes, where Turbo does not render it. Does not bubble. */
   message: MessageEvent<string>;
@@ -131,7 +139,9 @@ declare global {
     "hikyaku-stream-source": HikyakuStreamSourceElement;
   }
   interface HTMLElementEventMap extends HikyakuElementEvents {}
-  interface DocumentEventMap extends HikyakuElementEvents {}
+  interface DocumentEventMap extends HikyakuElementEvents {
+    "hikyaku:refresh-waits": CustomEvent<RefreshWaitsDetail>;
+  }
   interface WindowEventMap extends HikyakuElementEvents {}
 }
 

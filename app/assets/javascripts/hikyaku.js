@@ -2541,6 +2541,41 @@ const Hikyaku = {
   },
 };
 
+// ---- forms.js -------------------------------------------------------------------------------------------------------
+
+// What somebody has entered into the page and not sent yet.
+
+// Returns the forms of the page of which something is no longer as the page came with it. What Turbo keeps through a refresh does not count.
+function changedForms() {
+  return [...document.forms].filter((form) => [...form.elements].some((control) => isChanged(control) && !control.closest("[data-turbo-permanent]")));
+}
+
+function isChanged(control) {
+  if (control.disabled) return false;
+  switch (control.localName) {
+    case "textarea": return control.value !== control.defaultValue;
+    case "select": return hasOtherOptions(control);
+    case "input": return hasOtherValue(control);
+    default: return false;
+  }
+}
+
+function hasOtherValue(input) {
+  if (input.type === "checkbox" || input.type === "radio") return input.checked !== input.defaultChecked;
+  if (input.type === "file") return input.files.length > 0;
+  // A browser gives these a value where the page gives none.
+  if ((input.type === "range" || input.type === "color") && !input.hasAttribute("value")) return false;
+  return input.type !== "hidden" && input.value !== input.defaultValue;
+}
+
+// Of a list that opens the browser selects an option itself, where the page selects none.
+function hasOtherOptions(select) {
+  const options = [...select.options];
+  const selected = options.filter((option) => option.defaultSelected);
+  if (select.type === "select-multiple" || select.size > 1) return options.some((option) => option.selected !== option.defaultSelected);
+  return select.selectedIndex !== options.indexOf(selected.pop() ?? options.find((option) => !option.disabled));
+}
+
 // ---- element.js -----------------------------------------------------------------------------------------------------
 
 // The element: what comes is rendered by Turbo.
@@ -2551,6 +2586,10 @@ const Hikyaku = {
 // What was refreshed may lack the same again, as a page that comes out of a cache with a name that has expired. So for what has not been
 // live since it was loaded the last time must be long ago, longer each time. A gap waits until it is; a name that has expired will be
 // asked about again. That time outlives the document, which a refresh may load anew.
+//
+// A refresh would take away what somebody has entered and not sent yet: it waits until the forms are again as the page came with them, sent
+// or reset. The document hears hikyaku:refresh-waits {forms, refresh} once; refresh() does not wait, and with preventDefault() the page
+// does without.
 const refreshing = {
   spread: 2 * SECOND,
   least: 10 * SECOND, // between two
@@ -2562,6 +2601,8 @@ const refreshing = {
   share: 0, // of the spread
   timer: null,
   at: Infinity, // what is waited for: the timer, and then that the page is seen
+  waitsForForms: false,
+  insisted: false, // the page does not want to wait for them
 
   // `wants` says whether it is still of use when its time has come; `waits`, whether that may be later than now.
   plan(live, waits, wants) {
@@ -2600,12 +2641,35 @@ const refreshing = {
     }
     // Of a page that is on its way already, Turbo would not take another; when it is there, nobody wants this any more.
     if (["initialized", "started"].includes(Turbo.navigator?.currentVisit?.state)) return setTimeout(() => this.whenSeen(), SECOND);
+    if (this.entering()) return this.wanted.size > 0 ? setTimeout(() => this.whenSeen(), SECOND) : undefined;
     this.note([...this.wanted.values()].some(({live}) => live));
-    this.wanted.clear();
-    this.at = Infinity;
+    this.giveUp();
     // Turbo takes only what the document's addresses are relative to for the page.
     if (Turbo.session?.refresh && document.baseURI === location.href) Turbo.session.refresh(location.href);
     else Turbo.visit(location.href, {action: "replace"});
+  },
+
+  // Whether something has been entered that a refresh would take away.
+  entering() {
+    const forms = this.insisted ? [] : changedForms();
+    const told = this.waitsForForms;
+    this.waitsForForms = forms.length > 0;
+    this.insisted = false;
+    if (!this.waitsForForms || told) return this.waitsForForms;
+    const refresh = () => {
+      this.insisted = this.wanted.size > 0;
+      this.whenSeen();
+    };
+    const event = new CustomEvent("hikyaku:refresh-waits", {detail: {forms, refresh}, cancelable: true});
+    // The handler may have refreshed the page already; then nobody wants this any more.
+    if (!document.dispatchEvent(event)) this.giveUp();
+    return true;
+  },
+
+  giveUp() {
+    this.wanted.clear();
+    this.at = Infinity;
+    this.waitsForForms = false;
   },
 
   before() {

@@ -1,5 +1,6 @@
 // The element: what comes is rendered by Turbo.
 
+import {changedForms} from "./forms.js";
 import {LIMITS, SECOND} from "./limits.js";
 import {Hikyaku} from "./stream.js";
 
@@ -9,6 +10,10 @@ import {Hikyaku} from "./stream.js";
 // What was refreshed may lack the same again, as a page that comes out of a cache with a name that has expired. So for what has not been
 // live since it was loaded the last time must be long ago, longer each time. A gap waits until it is; a name that has expired will be
 // asked about again. That time outlives the document, which a refresh may load anew.
+//
+// A refresh would take away what somebody has entered and not sent yet: it waits until the forms are again as the page came with them, sent
+// or reset. The document hears hikyaku:refresh-waits {forms, refresh} once; refresh() does not wait, and with preventDefault() the page
+// does without.
 const refreshing = {
   spread: 2 * SECOND,
   least: 10 * SECOND, // between two
@@ -20,6 +25,8 @@ const refreshing = {
   share: 0, // of the spread
   timer: null,
   at: Infinity, // what is waited for: the timer, and then that the page is seen
+  waitsForForms: false,
+  insisted: false, // the page does not want to wait for them
 
   // `wants` says whether it is still of use when its time has come; `waits`, whether that may be later than now.
   plan(live, waits, wants) {
@@ -58,12 +65,35 @@ const refreshing = {
     }
     // Of a page that is on its way already, Turbo would not take another; when it is there, nobody wants this any more.
     if (["initialized", "started"].includes(Turbo.navigator?.currentVisit?.state)) return setTimeout(() => this.whenSeen(), SECOND);
+    if (this.entering()) return this.wanted.size > 0 ? setTimeout(() => this.whenSeen(), SECOND) : undefined;
     this.note([...this.wanted.values()].some(({live}) => live));
-    this.wanted.clear();
-    this.at = Infinity;
+    this.giveUp();
     // Turbo takes only what the document's addresses are relative to for the page.
     if (Turbo.session?.refresh && document.baseURI === location.href) Turbo.session.refresh(location.href);
     else Turbo.visit(location.href, {action: "replace"});
+  },
+
+  // Whether something has been entered that a refresh would take away.
+  entering() {
+    const forms = this.insisted ? [] : changedForms();
+    const told = this.waitsForForms;
+    this.waitsForForms = forms.length > 0;
+    this.insisted = false;
+    if (!this.waitsForForms || told) return this.waitsForForms;
+    const refresh = () => {
+      this.insisted = this.wanted.size > 0;
+      this.whenSeen();
+    };
+    const event = new CustomEvent("hikyaku:refresh-waits", {detail: {forms, refresh}, cancelable: true});
+    // The handler may have refreshed the page already; then nobody wants this any more.
+    if (!document.dispatchEvent(event)) this.giveUp();
+    return true;
+  },
+
+  giveUp() {
+    this.wanted.clear();
+    this.at = Infinity;
+    this.waitsForForms = false;
   },
 
   before() {

@@ -61,6 +61,7 @@ element.addEventListener("click", (event) => show(String(event.clientX)));
 element.addEventListener("another", (event) => show(event.type));
 document.addEventListener("hikyaku:reconnecting", ({detail}) => same<typeof detail, StateDetail>(true));
 document.addEventListener("hikyaku:gap", (event) => event.preventDefault());
+document.addEventListener("hikyaku:refresh-waits", ({detail: {forms, refresh}}) => forms[0]?.reset() ?? refresh());
 window.addEventListener("hikyaku:refused", ({detail}) => show(detail.reason ?? ""));
 addEventListener("hikyaku:caught-up", ({detail}) => same<typeof detail, StateDetail>(true));
 same<keyof HikyakuElementEvents, `hikyaku:${State | "event"}`>(true);
