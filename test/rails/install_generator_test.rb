@@ -18,6 +18,7 @@ class InstallGeneratorTest < Minitest::Test
   test "the initializer and the route are made, and the hints say what else there is" do
     output = generate
     assert_match(/^  config\.hikyaku\.anonymous = true$/, read("config/initializers/hikyaku.rb"))
+    assert_match(/^  config\.hikyaku\.storage = .* unless Rails\.env\.test\?$/, read("config/initializers/hikyaku.rb"))
     assert_equal "Rails.application.routes.draw do\n  hikyaku\nend\n", read("config/routes.rb")
     assert_match(/bin\/rails credentials:edit/, output)
     assert_match(/supported_http_methods/, output)
