@@ -560,6 +560,14 @@ class Cargo {
     if (this.empty) this.emptySince ??= this.#world.now();
   }
 
+  // The time from before which everything is here that the readers missed, as the hub has told; null where it has not, or a change of the
+  // stream is under way.
+  caughtUpFrom({question, arrivals}) {
+    const questions = [question, ...this.all.map((topic) => topic.question).filter(Boolean)];
+    const certain = this.newcomers.size === 0 && this.all.every((topic) => topic.joined) && questions.every((each) => each && arrivals.has(each));
+    return certain ? Math.min(...questions.map(({at}) => at)) : null;
+  }
+
   // Those of which something is missing, as an event of the hub's says.
   lost({matches, reason, last_event_id: lastEventId}) {
     if (Array.isArray(matches)) {
@@ -702,10 +710,15 @@ class Arrivals {
     return this.#comments > 1;
   }
 
+  // Whether the answer has come, for certain.
+  has(question) {
+    return question.number <= this.#answered;
+  }
+
   // Whether everything has arrived that was sent before a change of the stream: one that was a question, or one that was made at
   // this time.
   behind({question = null, at}) {
-    return (question !== null && question.number <= this.#answered) || this.since(at);
+    return (question !== null && this.has(question)) || this.since(at);
   }
 
   // Whether everything has arrived that was sent before this time: for the hub says so, or so much time has passed where it does not.
@@ -996,8 +1009,8 @@ class Trunk {
     return this.#connection !== null;
   }
 
-  get openedAt() {
-    return this.#connection?.openedAt ?? Infinity;
+  get connection() {
+    return this.#connection;
   }
 
   get cursor() {
@@ -1040,7 +1053,7 @@ class Trunk {
 
   // A reader of another trunk that stands where this one does: it is connected already.
   adopt(reader) {
-    reader.trunk.remove(reader);
+    reader.trunk?.remove(reader);
     this.cargo.attach(reader, this.cargo.topics.get(reader.key), this.#history.next);
     if (!this.#catchUp.pending) this.#doorway.tell([reader], "caught-up", {});
   }
@@ -1421,6 +1434,7 @@ class Doorway {
   #types = new Map(); // event type → key
   #trunks = [];
   #waiting = new Set(); // readers that no trunk takes yet
+  #landings = new Map(); // readers whose own trunk has ended, on their way to the eldest: {trunk, topic, begun, ended}
   #askAt;
   #limit = LIMITS.names;
   #failures = 0;
@@ -1533,12 +1547,14 @@ class Doorway {
   }
 
   settled() {
+    this.#land();
     this.#place();
   }
 
   ended(trunk) {
     this.#trunks = this.#trunks.filter((other) => other !== trunk);
-    if (this.#trunks.length === 1) this.#trunks[0].host([]);
+    if (this.#trunks.length === 1) this.#host(this.#trunks[0], []);
+    this.#land();
     this.#place();
   }
 
@@ -1606,6 +1622,7 @@ class Doorway {
 
   #forget(reader) {
     this.#waiting.delete(reader);
+    this.#landings.delete(reader);
     reader.trunk?.remove(reader);
     reader.doorway = null;
   }
@@ -1647,7 +1664,7 @@ class Doorway {
     const pause = pauseAfter(this.#failures, {retryAfter, random: this.#world.random});
     this.#askAt = this.#world.now() + pause;
     // Those whose stream is open do not notice.
-    const waiting = [...readers].filter((reader) => !reader.trunk?.open);
+    const waiting = [...readers].filter((reader) => !reader.trunk?.open && !this.#landings.has(reader));
     this.tell(waiting, "reconnecting", {reason, status, pause});
   }
 
@@ -1694,9 +1711,10 @@ class Doorway {
   }
 
   #scheduleMerge() {
-    if (this.#mergeTimer !== null || this.#trunks.length < 2) return;
+    if (this.#mergeTimer !== null || (this.#trunks.length < 2 && this.#landings.size === 0)) return;
     this.#mergeTimer = this.#world.setTimeout(() => {
       this.#mergeTimer = null;
+      this.#land();
       this.#merge();
       this.#place();
     }, TIMES.merge);
@@ -1705,11 +1723,51 @@ class Doorway {
   // Lets the eldest trunk carry what the younger ones do, and gives it their readers as soon as they stand at the same event.
   #merge() {
     const [elder, ...younger] = this.#trunks;
-    if (elder?.empty && younger.some((trunk) => trunk.open)) return elder.close();
-    elder?.host(younger.flatMap((trunk) => trunk.cargo.keysRead));
+    if (elder?.empty && this.#landings.size === 0 && younger.some((trunk) => trunk.open)) return elder.close();
+    if (elder) this.#host(elder, younger);
     for (const trunk of younger) {
+      if (this.#endsBefore(elder, trunk)) continue;
       for (const key of trunk.cargo.keysRead) if (this.#together(elder, trunk, key)) trunk.cargo.readersOf(key).forEach((reader) => elder.adopt(reader));
       if (trunk.empty) trunk.close();
+    }
+  }
+
+  #host(elder, younger) {
+    elder.host([...younger.flatMap((trunk) => trunk.cargo.keysRead), ...[...this.#landings.keys()].map((reader) => reader.key)]);
+  }
+
+  // Ends a trunk that has caught up before its readers have a place on the eldest, for which the hub is to be asked: a browser may have no
+  // connection left to ask over. Returns whether it could.
+  #endsBefore(elder, trunk) {
+    const begun = trunk.open ? trunk.cargo.caughtUpFrom(trunk.connection) : null;
+    if (begun === null || !elder.open) return false;
+    const topics = new Map(trunk.cargo.keysRead.map((key) => [key, elder.cargo.topic(key)]));
+    if ([...topics.values()].some((topic) => !topic || topic.steadyAt >= begun)) return false;
+    const ended = this.#world.now();
+    for (const [key, topic] of topics) {
+      for (const reader of trunk.cargo.readersOf(key)) {
+        trunk.remove(reader);
+        this.#landings.set(reader, {trunk: elder, topic, begun, ended});
+      }
+    }
+    this.#host(elder, []);
+    trunk.close();
+    elder.sound(ended);
+    return true;
+  }
+
+  // The reader's trunk had all that was sent before it began. When the eldest has all that was sent before that trunk ended, and
+  // nothing of the topic came there in between, the reader lacks nothing, and what comes now is new to it. Otherwise it is placed as anybody.
+  #land() {
+    for (const [reader, {trunk, topic, begun, ended}] of [...this.#landings]) {
+      const sound = !trunk.closed && trunk.cargo.topic(reader.key) === topic && topic.steadyAt < begun;
+      if (sound && !trunk.hasAllSince(ended)) {
+        trunk.sound(ended);
+        continue;
+      }
+      this.#landings.delete(reader);
+      if (sound && (topic.lastAt < begun || topic.lastId === reader.cursor)) trunk.adopt(reader);
+      else this.#waiting.add(reader);
     }
   }
 
@@ -1729,7 +1787,7 @@ class Doorway {
   // without a gap.
   #seemTogether(elder, trunk, here, there, since) {
     if (there.lastAt >= here.steadyAt && !elder.hasSeen(here, there.lastId)) return false;
-    if (here.lastAt >= Math.max(trunk.openedAt, there.brokenAt) && !trunk.hasSeen(there, here.lastId)) return false;
+    if (here.lastAt >= Math.max(trunk.connection.openedAt, there.brokenAt) && !trunk.hasSeen(there, here.lastId)) return false;
     const patience = this.#waiting.size > 0 ? TIMES.impatience : TIMES.drained;
     return [elder, trunk].every((each) => each.seemsToHaveAllSince(since, patience));
   }

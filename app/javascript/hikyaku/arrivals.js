@@ -67,10 +67,15 @@ export class Arrivals {
     return this.#comments > 1;
   }
 
+  // Whether the answer has come, for certain.
+  has(question) {
+    return question.number <= this.#answered;
+  }
+
   // Whether everything has arrived that was sent before a change of the stream: one that was a question, or one that was made at
   // this time.
   behind({question = null, at}) {
-    return (question !== null && question.number <= this.#answered) || this.since(at);
+    return (question !== null && this.has(question)) || this.since(at);
   }
 
   // Whether everything has arrived that was sent before this time: for the hub says so, or so much time has passed where it does not.

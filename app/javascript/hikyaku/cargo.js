@@ -192,6 +192,14 @@ export class Cargo {
     if (this.empty) this.emptySince ??= this.#world.now();
   }
 
+  // The time from before which everything is here that the readers missed, as the hub has told; null where it has not, or a change of the
+  // stream is under way.
+  caughtUpFrom({question, arrivals}) {
+    const questions = [question, ...this.all.map((topic) => topic.question).filter(Boolean)];
+    const certain = this.newcomers.size === 0 && this.all.every((topic) => topic.joined) && questions.every((each) => each && arrivals.has(each));
+    return certain ? Math.min(...questions.map(({at}) => at)) : null;
+  }
+
   // Those of which something is missing, as an event of the hub's says.
   lost({matches, reason, last_event_id: lastEventId}) {
     if (Array.isArray(matches)) {

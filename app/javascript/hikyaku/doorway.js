@@ -19,6 +19,7 @@ export class Doorway {
   #types = new Map(); // event type → key
   #trunks = [];
   #waiting = new Set(); // readers that no trunk takes yet
+  #landings = new Map(); // readers whose own trunk has ended, on their way to the eldest: {trunk, topic, begun, ended}
   #askAt;
   #limit = LIMITS.names;
   #failures = 0;
@@ -131,12 +132,14 @@ export class Doorway {
   }
 
   settled() {
+    this.#land();
     this.#place();
   }
 
   ended(trunk) {
     this.#trunks = this.#trunks.filter((other) => other !== trunk);
-    if (this.#trunks.length === 1) this.#trunks[0].host([]);
+    if (this.#trunks.length === 1) this.#host(this.#trunks[0], []);
+    this.#land();
     this.#place();
   }
 
@@ -204,6 +207,7 @@ export class Doorway {
 
   #forget(reader) {
     this.#waiting.delete(reader);
+    this.#landings.delete(reader);
     reader.trunk?.remove(reader);
     reader.doorway = null;
   }
@@ -245,7 +249,7 @@ export class Doorway {
     const pause = pauseAfter(this.#failures, {retryAfter, random: this.#world.random});
     this.#askAt = this.#world.now() + pause;
     // Those whose stream is open do not notice.
-    const waiting = [...readers].filter((reader) => !reader.trunk?.open);
+    const waiting = [...readers].filter((reader) => !reader.trunk?.open && !this.#landings.has(reader));
     this.tell(waiting, "reconnecting", {reason, status, pause});
   }
 
@@ -292,9 +296,10 @@ export class Doorway {
   }
 
   #scheduleMerge() {
-    if (this.#mergeTimer !== null || this.#trunks.length < 2) return;
+    if (this.#mergeTimer !== null || (this.#trunks.length < 2 && this.#landings.size === 0)) return;
     this.#mergeTimer = this.#world.setTimeout(() => {
       this.#mergeTimer = null;
+      this.#land();
       this.#merge();
       this.#place();
     }, TIMES.merge);
@@ -303,11 +308,51 @@ export class Doorway {
   // Lets the eldest trunk carry what the younger ones do, and gives it their readers as soon as they stand at the same event.
   #merge() {
     const [elder, ...younger] = this.#trunks;
-    if (elder?.empty && younger.some((trunk) => trunk.open)) return elder.close();
-    elder?.host(younger.flatMap((trunk) => trunk.cargo.keysRead));
+    if (elder?.empty && this.#landings.size === 0 && younger.some((trunk) => trunk.open)) return elder.close();
+    if (elder) this.#host(elder, younger);
     for (const trunk of younger) {
+      if (this.#endsBefore(elder, trunk)) continue;
       for (const key of trunk.cargo.keysRead) if (this.#together(elder, trunk, key)) trunk.cargo.readersOf(key).forEach((reader) => elder.adopt(reader));
       if (trunk.empty) trunk.close();
+    }
+  }
+
+  #host(elder, younger) {
+    elder.host([...younger.flatMap((trunk) => trunk.cargo.keysRead), ...[...this.#landings.keys()].map((reader) => reader.key)]);
+  }
+
+  // Ends a trunk that has caught up before its readers have a place on the eldest, for which the hub is to be asked: a browser may have no
+  // connection left to ask over. Returns whether it could.
+  #endsBefore(elder, trunk) {
+    const begun = trunk.open ? trunk.cargo.caughtUpFrom(trunk.connection) : null;
+    if (begun === null || !elder.open) return false;
+    const topics = new Map(trunk.cargo.keysRead.map((key) => [key, elder.cargo.topic(key)]));
+    if ([...topics.values()].some((topic) => !topic || topic.steadyAt >= begun)) return false;
+    const ended = this.#world.now();
+    for (const [key, topic] of topics) {
+      for (const reader of trunk.cargo.readersOf(key)) {
+        trunk.remove(reader);
+        this.#landings.set(reader, {trunk: elder, topic, begun, ended});
+      }
+    }
+    this.#host(elder, []);
+    trunk.close();
+    elder.sound(ended);
+    return true;
+  }
+
+  // The reader's trunk had all that was sent before it began. When the eldest has all that was sent before that trunk ended, and
+  // nothing of the topic came there in between, the reader lacks nothing, and what comes now is new to it. Otherwise it is placed as anybody.
+  #land() {
+    for (const [reader, {trunk, topic, begun, ended}] of [...this.#landings]) {
+      const sound = !trunk.closed && trunk.cargo.topic(reader.key) === topic && topic.steadyAt < begun;
+      if (sound && !trunk.hasAllSince(ended)) {
+        trunk.sound(ended);
+        continue;
+      }
+      this.#landings.delete(reader);
+      if (sound && (topic.lastAt < begun || topic.lastId === reader.cursor)) trunk.adopt(reader);
+      else this.#waiting.add(reader);
     }
   }
 
@@ -327,7 +372,7 @@ export class Doorway {
   // without a gap.
   #seemTogether(elder, trunk, here, there, since) {
     if (there.lastAt >= here.steadyAt && !elder.hasSeen(here, there.lastId)) return false;
-    if (here.lastAt >= Math.max(trunk.openedAt, there.brokenAt) && !trunk.hasSeen(there, here.lastId)) return false;
+    if (here.lastAt >= Math.max(trunk.connection.openedAt, there.brokenAt) && !trunk.hasSeen(there, here.lastId)) return false;
     const patience = this.#waiting.size > 0 ? TIMES.impatience : TIMES.drained;
     return [elder, trunk].every((each) => each.seemsToHaveAllSince(since, patience));
   }

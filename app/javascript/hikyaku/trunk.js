@@ -51,8 +51,8 @@ export class Trunk {
     return this.#connection !== null;
   }
 
-  get openedAt() {
-    return this.#connection?.openedAt ?? Infinity;
+  get connection() {
+    return this.#connection;
   }
 
   get cursor() {
@@ -95,7 +95,7 @@ export class Trunk {
 
   // A reader of another trunk that stands where this one does: it is connected already.
   adopt(reader) {
-    reader.trunk.remove(reader);
+    reader.trunk?.remove(reader);
     this.cargo.attach(reader, this.cargo.topics.get(reader.key), this.#history.next);
     if (!this.#catchUp.pending) this.#doorway.tell([reader], "caught-up", {});
   }

@@ -1,0 +1,60 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/availability"
+require "support/browser"
+require "support/client_site"
+
+# A browser opens six connections to a host over HTTP/1.1, for all of its tabs, and a page's own requests need one of them.
+class ConnectionsTest < Minitest::Test
+  include Availability
+
+  def self.browser = @browser ||= TestBrowser.new.tap { |browser| Minitest.after_run { browser.quit } }
+
+  # What a page opens itself, beside the streams of its elements: topics of the hub, and an EventSource.
+  OPEN = <<~JS
+    (() => {
+      for (const topic of ["/one", "/two"]) Hikyaku.subscribe("/.well-known/mercure", {match: topic, lastEventId: CURSOR, onmessage: () => {}});
+      window.source = new EventSource("/.well-known/mercure?match=/three");
+    })()
+  JS
+  ASK = "(async () => { let answers = 0; for (let i = 0; i < 20; i++) answers += (await fetch(`/page.js?${Math.random()}`)).ok; return answers; })()"
+  # No request is given up: what waits for a connection waits until there is one.
+  PATIENT = "((set) => window.setTimeout = (action, wait, ...more) => (wait === 30000 ? 0 : set(action, wait, ...more)))(setTimeout)"
+  private_constant :OPEN, :ASK, :PATIENT
+
+  def setup
+    skip_unless_available("chromium")
+    # No heartbeat says in place of the hub's answers what has arrived.
+    @site = ClientSite.new(heartbeat: 3600)
+    @pages = []
+  end
+
+  def teardown
+    @pages&.each(&:close)
+    @site&.stop
+  end
+
+  test "two tabs with streams, topics of a hub and an EventSource each leave a connection for what they ask for" do
+    first = open_page(@site.newest)
+    @site.publish("/elsewhere", "so that the second page is rendered at another event")
+    second = open_page(@site.newest, beside: first)
+    [first, second].each { |page| assert_equal 20, page.js_async(ASK) }
+    first.until("#{@site.streams} streams") { @site.streams == 5 }
+    [first, second].each { |page| assert_equal 20, page.js_async(ASK) }
+    @site.publish("/room", "to both")
+    [first, second].each { |page| page.until("it did not come") { page.js("window.seen").include?("to both") } }
+  end
+
+  private
+
+  def open_page(cursor, beside: nil)
+    page = (beside ? self.class.browser.tab_beside(beside) : self.class.browser.page).tap { |each| @pages << each }
+    page.page.command("Page.addScriptToEvaluateOnNewDocument", source: PATIENT)
+    page.visit(@site.page("/room", cursor: cursor, without: ["SharedWorker"]))
+    page.until("no client") { page.js("Boolean(window.Hikyaku)") }
+    page.js(OPEN.sub("CURSOR", cursor.to_json))
+    page.until("no element") { page.js("document.querySelector('[state]')?.state") == "caught-up" }
+    page
+  end
+end
