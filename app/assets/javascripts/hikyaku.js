@@ -38,7 +38,7 @@ const LIMITS = Object.freeze({
   names: 100, // streams of one token, and matchers of one connection
   namesLength: 60_000, // characters of the names that a door is asked for at once
   queryLength: 7_500, // characters of a subscription's URL, which servers bound
-  trunks: 3, // of one doorway, while readers that cannot be placed elsewhere catch up
+  trunks: 2, // of one doorway, while readers that cannot be placed elsewhere catch up
   unread: 1_000, // messages that a tab may leave unread
   unreadLength: 4 * 1024 * 1024, // the same in characters
 });
