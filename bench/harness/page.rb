@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "fileutils"
+require "pathname"
 require_relative "addition"
 require_relative "markdown"
 require_relative "record"
@@ -42,6 +43,7 @@ module Bench
     # @return [Array<String>] paths of the files written
     def write(directory)
       FileUtils.mkdir_p(directory)
+      @folder = File.expand_path(directory)
       {NAME => to_s, DATA => json, **plots}.map { |name, text| File.join(directory, name).tap { |path| File.write(path, text) } }
     end
 
@@ -64,11 +66,12 @@ module Bench
 
     def apart = (" Tables that were measured apart say so, when, and on what." if @additions.any?)
 
-    # Those that are there.
+    # Those that are there, as seen from where this one is written; elsewhere than among the results, from where it would be.
     def other_pages
-      pages = (Suite::ALL.values - [suite]).select { |other| File.exist?(File.join(RESULTS, other.folder, NAME)) }
-      up = "../" unless suite.folder.empty?
-      links = pages.map { |other| "[#{other.title}](#{up}#{File.join(other.folder, NAME).delete_prefix("/")})" }
+      folder = @folder&.start_with?("#{RESULTS}/") ? @folder : File.expand_path(suite.folder, RESULTS)
+      pages = Suite::ALL.values.to_h { |other| [other.title, File.join(File.expand_path(other.folder, RESULTS), NAME)] }
+      pages = pages.select { |_, path| File.exist?(path) && File.dirname(path) != folder }
+      links = pages.map { |title, path| "[#{title}](#{Pathname(path).relative_path_from(folder)})" }
       "\n\nMore pages: #{links.join(", ")}." if links.any?
     end
 
