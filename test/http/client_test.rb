@@ -119,10 +119,34 @@ class HTTPClientTest < Minitest::Test
     end
   end
 
-  test "a body that is read goes in chunks" do
+  test "a body that is read says how long it is, where that is known, and goes in chunks where it is not" do
     serve do |server, client|
-      assert_equal "PUT /a\n", client.put(server.url("/a"), body: StringIO.new("x" * 200_000)).body
-      assert_equal "chunked", server.log.first.last["transfer-encoding"]
+      IO.pipe do |reader, writer|
+        writer << "x" * 1_000
+        writer.close
+        {StringIO.new("x" * 200_000) => "200000", File.open(__FILE__) => File.size(__FILE__).to_s, StringIO.new => "0", reader => nil}.each do |body, length|
+          assert_equal "PUT /a\n", client.put(server.url("/a"), body: body).body
+          assert_equal [length, length ? nil : "chunked"], server.log.last.last.values_at("content-length", "transfer-encoding")
+        end
+      end
+      IO.pipe do |reader, writer| # which stays open
+        writer << "12345"
+        assert_equal "PUT /a\n", client.put(server.url("/a"), body: reader, headers: {"content-length" => 5}, timeout: 180).body
+        assert_equal ["5", nil], server.log.last.last.values_at("content-length", "transfer-encoding")
+      end
+    end
+  end
+
+  test "a body that is not as long as was announced fails its request, and its connection is not used again" do
+    serve do |server, client|
+      client.get(server.url("/before"))
+      {"1234" => /ended after 4 of the 5/, "123456" => /more than the 5/}.each do |body, complaint|
+        error = assert_raises(Hikyaku::HTTP::BodyFailed) { client.put(server.url("/a"), body: StringIO.new(body), headers: {"content-length" => "5"}) }
+        assert_match complaint, error.message
+        assert_predicate client.get(server.url("/after")), :ok?
+      end
+      assert_equal(%w[GET], server.log.map { |entry| entry[1] }.uniq)
+      assert_equal 3, server.log.map(&:first).uniq.size
     end
   end
 

@@ -2,6 +2,8 @@
 
 require "test_helper"
 require "stringio"
+require "tempfile"
+require "zlib"
 require "hikyaku/http/request"
 
 class HTTPRequestTest < Minitest::Test
@@ -49,6 +51,36 @@ class HTTPRequestTest < Minitest::Test
     assert_predicate Request.new("PUT", URL, body: StringIO.new("x")), :once?
     refute_predicate Request.new("PUT", URL, body: "x"), :once?
     refute_predicate Request.new("PUT", URL), :once?
+  end
+
+  # Bytes that are left of a body.
+  SIZED = {
+    5 => [-> { StringIO.new("12345") }, -> { StringIO.new("\u00e912345").tap { |io| io.read(2) } }, -> { file("12345") }, -> { file("1234567").tap { |io| io.read(2) } },
+      -> { Tempfile.new.tap { |io| (io << "12345").rewind } }, -> { said(size: 5) }, -> { said(bytesize: 5, size: 4) },
+      -> { said(size: 7, pos: 2) }],
+    0 => [-> { StringIO.new }, -> { StringIO.new("12").tap(&:read) }, -> { StringIO.new("12").tap { |io| io.pos = 9 } }, -> { file("") }],
+    nil => [-> { IO.pipe.first }, -> { File.open(File::NULL) }, -> { Struct.new(:all) { def read(_) = nil }.new([]) }, -> { said(size: nil) }, -> { said(size: 1.5) }, -> { said(size: -1) },
+      -> { said(pos: 1) }, -> { file("12345").tap(&:close) }, -> { Zlib::GzipReader.new(StringIO.new(Zlib.gzip("12345"))) }]
+  }.freeze
+  private_constant :SIZED
+
+  test "how much of a body is left is known where it says so" do
+    SIZED.each { |bytes, bodies| bodies.each_with_index { |body, i| assert_same_or_nil bytes, Request.new("PUT", URL, body: instance_exec(&body)).length, i } }
+    assert_equal File.size(__FILE__), Request.new("PUT", URL, body: IO.for_fd(IO.sysopen(__FILE__))).length
+    assert_nil Request.new("PUT", URL, body: File.open("/proc/self/status")).length if File.exist?("/proc/self/status")
+    [nil, "12345"].each { |body| assert_nil Request.new("PUT", URL, body: body).length }
+  end
+
+  test "the caller may say how long a body is that is read, once, as a number" do
+    request = Request.new("PUT", URL, headers: {"Content-Length" => 7}, body: IO.pipe.first)
+    assert_equal [7, "7"], [request.length, request["content-length"]]
+    assert_equal 7, request.redirected(request.address).length
+    assert_equal 2, Request.new("PUT", URL, headers: {"Content-Length" => "2"}, body: StringIO.new("12345")).length
+    ["", "-1", "+1", "1.0", "0x5", "5, 5", "five", "1" * 19].each { |length| assert_unannounced(length, StringIO.new("12345")) }
+    [["Content-Length", "5"]].product([["content-length", "5"], ["CONTENT-LENGTH", "6"]]).each do |fields|
+      assert_raises(ArgumentError) { Request.new("PUT", URL, headers: fields, body: StringIO.new("12345")) }
+    end
+    [nil, "12345"].each { |body| assert_unannounced("5", body) }
   end
 
   test "what is no method is refused" do
@@ -165,5 +197,20 @@ class HTTPRequestTest < Minitest::Test
     request = Request.new("POST", "http://user:secret@example.com/a", headers: {"Authorization" => "secret"}, body: "secret")
     refute_includes request.inspect, "secret"
     assert_includes request.inspect, "POST http://example.com/a"
+  end
+
+  private
+
+  # It is not flushed yet.
+  def file(text) = Tempfile.create("body").tap { |io| File.unlink((io << text).path) && io.rewind }
+
+  def said(**what)
+    Object.new.tap { |body| {read: nil, **what}.each { |name, value| body.define_singleton_method(name) { |*| value } } }
+  end
+
+  def assert_same_or_nil(expected, given, message) = expected.nil? ? assert_nil(given, message) : assert_equal(expected, given, message)
+
+  def assert_unannounced(length, body)
+    assert_match(/content-length/, assert_raises(ArgumentError, length) { Request.new("PUT", URL, headers: {"Content-Length" => length}, body: body) }.message)
   end
 end

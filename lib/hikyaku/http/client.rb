@@ -122,7 +122,8 @@ module Hikyaku
       # @param request [Hash] what else is said of it
       # @option request [String, Symbol] :method GET
       # @option request [Hash] :headers
-      # @option request [String, #read, nil] :body something that is read is sent in chunks, and once only. A pipe or a socket (read_nonblock, to_io) is
+      # @option request [String, #read, nil] :body something that is read is sent once only: with its length, where it says its size or the headers have
+      #   Content-Length, else in chunks. A pipe or a socket (read_nonblock, to_io) is
       #   waited for, beside all else, for as long as its timeout allows; of anything else `read` is called, and all that is under way waits for it
       # @option request [Numeric, nil] :priority what is lower is asked for earlier; nil: by the kind of the resource
       # @option request [Boolean] :alone whether it wants a connection to itself, as an answer that is long in coming does

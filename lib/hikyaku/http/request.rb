@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "address"
+require_relative "request/size"
 
 module Hikyaku
   module HTTP
@@ -13,6 +14,8 @@ module Hikyaku
       CONTROL = /[\x00-\x08\x0A-\x1F\x7F]/n
       # What frames a message, or belongs to the connection, is the client's own affair.
       OURS = %w[connection content-length keep-alive proxy-connection te trailer transfer-encoding upgrade expect].freeze
+      LENGTH = "content-length"
+      NUMBER = /\A[0-9]{1,18}\z/
       MOST_HEADERS = 100
       MOST_METHOD_BYTES = 32
       USUAL = {"GET" => "GET", "HEAD" => "HEAD", "POST" => "POST"}.freeze
@@ -20,7 +23,7 @@ module Hikyaku
       # What a page cannot be shown without comes first.
       FIRST = {"" => 0, "html" => 0, "htm" => 0, "php" => 0, "css" => 1, "js" => 1, "mjs" => 1, "woff2" => 2, "woff" => 2}.freeze
       LATER = 3
-      private_constant :USUAL, :NONE, :SAFE, :IDEMPOTENT, :TOKEN, :CONTROL, :OURS, :MOST_HEADERS, :MOST_METHOD_BYTES, :FIRST, :LATER
+      private_constant :USUAL, :NONE, :SAFE, :IDEMPOTENT, :TOKEN, :CONTROL, :OURS, :LENGTH, :NUMBER, :MOST_HEADERS, :MOST_METHOD_BYTES, :FIRST, :LATER
 
       # @return [String] in upper case
       attr_reader :method
@@ -34,20 +37,24 @@ module Hikyaku
       attr_reader :priority
       # @return [Array] the same for requests that have the same answer
       attr_reader :key
+      # @return [Integer, nil] bytes of a body that is read, where they are known
+      attr_reader :length
 
       # @param method [String, Symbol]
       # @param url [String, URI, Address]
       # @param headers [Hash, Array<Array(String, String)>] several values of a name as an Array
-      # @param body [String, #read, nil] something that is read is sent in chunks, and once only
+      # @param body [String, #read, nil] something that is read is sent once only; in chunks, where neither it nor the field Content-Length says how long it is
       # @param priority [Numeric, nil] what is lower is asked for earlier; nil: by the kind of the resource
       # @param alone [Boolean] whether it wants a connection to itself
       # @raise [InvalidURL, ArgumentError]
       def initialize(method, url, headers: {}, body: nil, priority: nil, alone: false)
         @method = USUAL[method] || checked_method(method)
         @address = Address.parse(url)
-        @headers = headers.empty? ? NONE : checked(headers)
         raise ArgumentError, "the body is a #{body.class}; it is a String, or what can be read" unless body.nil? || body.is_a?(String) || body.respond_to?(:read)
         @body = body.is_a?(String) ? body.b.freeze : body
+        @length = nil
+        @headers = headers.empty? ? NONE : checked(headers)
+        @length ||= Size.left(body) if once?
         @priority = priority ? checked_priority(priority) : FIRST.fetch(@address.extension, LATER)
         @alone = alone || !@body.nil?
         @key = [@method, @address.url, @headers].freeze
@@ -108,10 +115,18 @@ module Hikyaku
       def pair(name, value)
         lower = -name.downcase.b
         raise ArgumentError, "#{name[0, 40].inspect} cannot be the name of a header field" unless lower.match?(TOKEN)
-        raise ArgumentError, "the field #{lower} is set by the client itself" if OURS.include?(lower)
+        raise ArgumentError, "the field #{lower} is set by the client itself" if OURS.include?(lower) && !(lower == LENGTH && once?)
         bytes = value.b.strip
         raise ArgumentError, "the value of the field #{lower} has a control character" if bytes.match?(CONTROL)
+        announce(bytes) if lower == LENGTH
         [lower, bytes.freeze].freeze
+      end
+
+      # The caller knows how long it is.
+      def announce(bytes)
+        said = bytes.match?(NUMBER) ? bytes.to_i : raise(ArgumentError, "the field content-length is #{bytes[0, 40].inspect}; it is a number of bytes")
+        raise ArgumentError, "the field content-length says both #{@length} and #{said}" if @length
+        @length = said
       end
     end
   end

@@ -152,7 +152,7 @@ class HTTPClientOutgoingTest < Minitest::Test
     body = Object.new
     body.define_singleton_method(:read) { |_| pieces.shift }
     @outgoing.add(["head"])
-    @outgoing.read_from(body, "http://a.example/")
+    @outgoing.read_from(upload(body))
     narrow = Narrow.new(100)
     assert_predicate @outgoing, :reading?
     @outgoing.write(narrow)
@@ -160,7 +160,7 @@ class HTTPClientOutgoingTest < Minitest::Test
     refute_predicate @outgoing, :reading?
     assert_equal [narrow.taken.bytesize + 4], @outgoing.add(["next"])
     body.define_singleton_method(:read) { |_| raise IOError, "gone" }
-    @outgoing.read_from(body, "http://a.example/")
+    @outgoing.read_from(upload(body))
     error = assert_raises(Hikyaku::HTTP::BodyFailed) { @outgoing.write(narrow) }
     assert_equal ["http://a.example/", IOError], [error.url, error.cause.class]
     refute_predicate @outgoing, :reading?
@@ -169,7 +169,7 @@ class HTTPClientOutgoingTest < Minitest::Test
   test "a body from a pipe is read as far as it has come, and waited for" do
     piped do |reader, writer|
       @outgoing.add(["head"])
-      @outgoing.read_from(reader, "http://a.example/")
+      @outgoing.read_from(upload(reader))
       narrow = Narrow.new(100_000)
       assert_nil @outgoing.awaited
       assert @outgoing.write(narrow)
@@ -187,7 +187,7 @@ class HTTPClientOutgoingTest < Minitest::Test
 
   test "a pipe that is closed by who gave it is told as its failure, and is waited for no more" do
     piped do |reader, _writer|
-      @outgoing.read_from(reader, "http://a.example/")
+      @outgoing.read_from(upload(reader))
       narrow = Narrow.new(100)
       @outgoing.write(narrow)
       reader.close
@@ -201,7 +201,7 @@ class HTTPClientOutgoingTest < Minitest::Test
     [File.open(__FILE__), StringIO.new(File.binread(__FILE__)), odd.new(File.binread(__FILE__)), Struct.new(:all) { def read(_) = all.shift }.new([File.binread(__FILE__)])].each do |body|
       setup
       body.define_singleton_method(:read_nonblock) { |*| raise "it was to be read" }
-      @outgoing.read_from(body, "http://a.example/")
+      @outgoing.read_from(upload(body))
       narrow = Narrow.new(1_000_000)
       @outgoing.write(narrow)
       assert_nil @outgoing.awaited
@@ -211,7 +211,62 @@ class HTTPClientOutgoingTest < Minitest::Test
     end
   end
 
+  # What gives it, how much is announced; what is written, and what is said of it.
+  LENGTHS = [
+    [%w[abc de], 5, "abcde", nil], [%w[abcde], 5, "abcde", nil], [[], 0, "", nil], [%w[abc], 5, "abc", /ended after 3 of the 5 bytes/], [[], 5, "", /ended after 0 of the 5 bytes/],
+    [%w[abc def], 5, "abc", /has more than the 5 bytes/], [%w[abcde f], 5, "", /has more than the 5 bytes/], [%w[abcdef], 5, "", /has more than the 5 bytes/]
+  ].freeze
+  private_constant :LENGTHS
+
+  test "as many bytes as were announced are written, and never a whole request where a body has more or fewer" do
+    LENGTHS.each do |pieces, length, written, complaint|
+      all = pieces.dup
+      body = Object.new
+      body.define_singleton_method(:read) { |_| all.shift }
+      assert_counted(body, length, "head#{written}", complaint)
+    end
+  end
+
+  test "the same holds for a pipe, of which nobody knows whether it has ended" do
+    LENGTHS.each do |pieces, length, _, complaint|
+      [true, false].each do |closed|
+        next if !closed && complaint&.source&.include?("ended")
+        piped do |reader, writer|
+          writer << pieces.join
+          writer.close if closed
+          assert_counted(reader, length, (complaint.nil? || pieces.join.bytesize < length) ? "head#{pieces.join}" : "head", complaint)
+        end
+      end
+    end
+  end
+
+  test "where nothing is announced and something is there, not even the head is written" do
+    [StringIO.new("x"), File.open(__FILE__)].each do |body|
+      setup
+      assert_counted(body, 0, "", /has more than the 0 bytes/)
+    ensure
+      body.close
+    end
+  end
+
   private
+
+  def upload(body, length = nil) = Client::Upload.new(body, "http://a.example/", length)
+
+  def assert_counted(body, length, written, complaint)
+    setup
+    @outgoing.read_from(upload(body, length))
+    @outgoing.add(["head"])
+    narrow = Narrow.new(1_000)
+    if complaint
+      error = assert_raises(Hikyaku::HTTP::BodyFailed) { @outgoing.write(narrow) }
+      assert_match complaint, error.message
+      assert_equal "http://a.example/", error.url
+    else
+      @outgoing.write(narrow)
+    end
+    assert_equal [written, false, nil], [narrow.taken, @outgoing.reading?, @outgoing.awaited], [body, length].inspect
+  end
 
   # Where it is not read as it should be, nothing would ever come.
   def piped(&block) = Timeout.timeout(60) { IO.pipe(&block) }

@@ -301,11 +301,13 @@ module Hikyaku
         def enter(exchange, now)
           bytes = Wire.request(exchange.request, @settings, @route, first: @asked.zero?)
           @asked += 1
-          @outgoing.read_from(exchange.request.body, exchange.request.address.url) if exchange.request.once?
+          @outgoing.read_from(upload(exchange.request)) if exchange.request.once?
           exchange.sent!(now)
           @pipeline.push(exchange)
           bytes
         end
+
+        def upload(request) = Upload.new(request.body, request.address.url, request.length)
 
         def write(now)
           return if @refused

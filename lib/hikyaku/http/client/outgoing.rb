@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../errors"
-require_relative "wire"
+require_relative "upload"
 
 module Hikyaku
   module HTTP
@@ -11,29 +10,28 @@ module Hikyaku
         FIRST_PIECE = 3 # requests
         GROWTH = 2
         LARGEST_PIECE = 24
-        BODY_PIECE = 65_536
         TLS_RECORD = 16_384
-        private_constant :FIRST_PIECE, :GROWTH, :LARGEST_PIECE, :BODY_PIECE, :TLS_RECORD
+        private_constant :FIRST_PIECE, :GROWTH, :LARGEST_PIECE, :TLS_RECORD
 
         def initialize
           @segments = []
           @taken = @given = 0
           @attempted = false
           @rest = nil
-          @source = @pipe = @awaited = nil
+          @upload = nil
         end
 
         # @return [Boolean] whether nothing waits, but perhaps more of a body that is not read yet
         def empty? = @segments.empty?
 
         # @return [Boolean] whether nothing waits, and nothing is to come
-        def idle? = @segments.empty? && @source.nil?
+        def idle? = @segments.empty? && @upload.nil?
 
         # @return [Boolean] whether a body is being read
-        def reading? = !@source.nil?
+        def reading? = !@upload.nil?
 
         # @return [IO, nil] that has to become readable before there is more of a body
-        attr_reader :awaited
+        def awaited = @upload&.awaited
 
         # What is added together is written together.
         #
@@ -76,13 +74,10 @@ module Hikyaku
           @segments << take_rest if @rest
         end
 
-        # @param body [#read] of the request that was added last
-        # @param url [String] of that request
+        # @param upload [Upload] the body of the request that is added next
         # @return [void]
-        def read_from(body, url)
-          @source = body
-          @url = url
-          @pipe = pipe_of(body)
+        def read_from(upload)
+          @upload = upload
         end
 
         # Writes as much as is taken.
@@ -92,6 +87,7 @@ module Hikyaku
         # @raise [BodyFailed]
         def write(io)
           moved = false
+          next_of_body if @upload&.nothing?
           while (bytes = @segments.first || next_of_body)
             count = io.write_nonblock(bytes, exception: false)
             if count.is_a?(Symbol)
@@ -124,7 +120,7 @@ module Hikyaku
         # @return [void]
         def clear
           @segments.clear
-          @source = @awaited = @rest = nil
+          @upload = @rest = nil
         end
 
         private
@@ -153,32 +149,16 @@ module Hikyaku
 
         # @return [String, nil] nil: there is none, or none yet
         def next_of_body
-          return unless @source
-          piece = piece_of_body or return
+          return unless @upload
+          piece = @upload.next
+          @upload = nil if @upload.ended?
+          return unless piece
           @given += piece.bytesize
           @segments << piece
           piece
-        end
-
-        # Whoever drives may be somebody else: what goes wrong in reading is not to reach him as it is.
-        def piece_of_body
-          piece = @pipe ? @source.read_nonblock(BODY_PIECE, exception: false) : @source.read(BODY_PIECE)
-          @awaited = (@pipe if piece.is_a?(Symbol))
-          return if @awaited
-          @source = nil if piece.nil? || piece.empty?
-          Wire.chunk(piece.to_s.b)
-        rescue => error
-          @source = @awaited = nil
-          raise BodyFailed.new("the body for #{@url} could not be read: #{error.message} (#{error.class})", url: @url)
-        end
-
-        # What may have nothing to read yet, and can be waited for. A file always can be read; of what is neither, nobody knows.
-        def pipe_of(body)
-          return unless body.respond_to?(:read_nonblock) && body.respond_to?(:to_io)
-          io = body.to_io
-          io if io.is_a?(IO) && !(io.is_a?(File) && io.stat.file?)
-        rescue
-          nil # then reading says why
+        rescue BodyFailed
+          @upload = nil
+          raise
         end
       end
     end

@@ -44,10 +44,17 @@ module Hikyaku
           case request.body
           when nil then out << (WITH_BODY.include?(request.method) ? "Content-Length: 0\r\n\r\n" : "\r\n")
           when String then out << "Content-Length: #{request.body.bytesize}\r\n\r\n" << request.body
-          else out << "Transfer-Encoding: chunked\r\n\r\n"
+          else out << length(request) << "\r\n"
           end
         end
         private_class_method :body
+
+        # Of a body that is read; among the fields it may stand already.
+        def length(request)
+          return "Transfer-Encoding: chunked\r\n" unless request.length
+          request["content-length"] ? "" : "Content-Length: #{request.length}\r\n"
+        end
+        private_class_method :length
       end
     end
   end
