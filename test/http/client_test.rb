@@ -131,7 +131,7 @@ class HTTPClientTest < Minitest::Test
       end
       IO.pipe do |reader, writer| # which stays open
         writer << "12345"
-        assert_equal "PUT /a\n", client.put(server.url("/a"), body: reader, headers: {"content-length" => 5}, timeout: 180).body
+        assert_equal "PUT /a\n", client.put(server.url("/a"), body: reader, headers: {"content-length" => "5"}, timeout: 180).body
         assert_equal ["5", nil], server.log.last.last.values_at("content-length", "transfer-encoding")
       end
     end

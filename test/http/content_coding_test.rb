@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "brotli"
+require "zstd-ruby"
 require "hikyaku/http/content_coding"
 
 class ContentCodingTest < Minitest::Test
@@ -8,8 +10,8 @@ class ContentCodingTest < Minitest::Test
   TEXT = Array.new(60) { |i| "line #{i * 7919 % 101} of what is said\n" }.join.b.freeze
   GZIP = Zlib.gzip(TEXT).b.freeze
   DEFLATE = Zlib.deflate(TEXT).b.freeze
-  # The most that a step of 1,024 bytes of deflate can become, and somewhat more.
-  PIECE = 1_100_000
+  # The most that a step of 512 bytes of deflate can become, and somewhat more.
+  PIECE = 550_000
   private_constant :ContentCoding, :TEXT, :GZIP, :DEFLATE, :PIECE
 
   # A stage that counts what comes out of another.
@@ -21,11 +23,10 @@ class ContentCodingTest < Minitest::Test
       @bytes = @largest = 0
     end
 
-    def decode(bytes)
-      @stage.decode(bytes) do |piece|
+    def step(bytes)
+      @stage.step(bytes).tap do |piece, _|
         @bytes += piece.bytesize
         @largest = [@largest, piece.bytesize].max
-        yield piece
       end
     end
 
@@ -38,9 +39,7 @@ class ContentCodingTest < Minitest::Test
   class Flood
     MEGABYTE = ("x" * 1_048_576).freeze
 
-    def decode(bytes)
-      bytes.bytesize.times { yield MEGABYTE }
-    end
+    def step(bytes) = [MEGABYTE, (bytes[1..] if bytes.bytesize > 1)]
 
     def complete? = true
 
@@ -49,8 +48,7 @@ class ContentCodingTest < Minitest::Test
 
   # A stage that gives nothing.
   class Drain
-    def decode(_bytes)
-    end
+    def step(_bytes) = ["", nil]
 
     def complete? = true
 
@@ -328,6 +326,36 @@ class ContentCodingTest < Minitest::Test
     assert_raises(ContentCoding::TooLarge) { decoder << "!" * (most + 1) }
   end
 
+  test "what is fed is decoded as it is taken, in pieces of no more than a megabyte, whatever it becomes" do
+    zeros = "\0" * 20_000_000
+    {["gzip"] => Zlib.gzip(zeros), ["deflate"] => Zlib.deflate(zeros), %w[gzip gzip] => Zlib.gzip(Zlib.gzip(zeros)), ["br"] => Brotli.deflate(zeros),
+     ["zstd"] => Zstd.compress(zeros), %w[br gzip] => Zlib.gzip(Brotli.deflate(zeros))}.each do |codings, bomb|
+      decoder = ContentCoding.decoder(codings, max_bytes: nil)
+      decoder.feed(bomb)
+      sizes = []
+      first = decoder.next
+      decoder.feed(bomb.byteslice(0, 0))
+      refute_match(/ #{zeros.bytesize}/, decoder.inspect)
+      sizes << first.bytesize
+      while (piece = decoder.next)
+        sizes << piece.bytesize
+      end
+      assert_equal [zeros.bytesize, ""], [sizes.sum, decoder.finish], codings.inspect
+      assert_operator sizes.max, :<=, 1_048_576, codings.inspect
+      assert_operator sizes.count { |size| size < 65_536 }, :<=, 1, codings.inspect
+    end
+  end
+
+  test "what is fed while something waits comes after it" do
+    {"gzip" => GZIP, "br" => Brotli.deflate(TEXT), "zstd" => Zstd.compress(TEXT)}.each do |coding, bytes|
+      decoder = ContentCoding.decoder([coding], max_bytes: nil)
+      bytes.each_char { |byte| decoder.feed(byte) }
+      assert_equal TEXT, decoder.next, coding
+      assert_nil decoder.next
+      assert_equal "", decoder.finish
+    end
+  end
+
   test "a large body passes through, in pieces as a connection brings them" do
     random = Random.new(7)
     body = Array.new(300) { random.bytes(3_000) + ("-" * 7_000) }.join
@@ -344,11 +372,11 @@ class ContentCodingTest < Minitest::Test
     body = "#{"a" * 200_000}!"
     stage = ContentCoding::Brotli.new(ReversingBrotli.new)
     pieces = []
-    [body[0, 100_000], body[100_000..]].each { |bytes| stage.decode(bytes) { |piece| pieces << piece } }
+    [body[0, 100_000], body[100_000..]].each { |bytes| stepped(stage, bytes) { |piece| pieces << piece } }
     assert_equal body.reverse, pieces.join
     assert_operator pieces.map(&:bytesize).max, :<=, 65_536
     assert_predicate stage, :complete?
-    stage.decode("garbage?") { flunk "garbage was decoded" }
+    stepped(stage, "garbage?") { flunk "garbage was decoded" }
     refute_predicate stage, :mislabelled?
   end
 
@@ -470,7 +498,7 @@ class ContentCodingTest < Minitest::Test
     zstd = ScriptedZstd.new([full, 3], [full, nil], [full, 0], ["tail", 0])
     pieces = []
     stage = ContentCoding::Zstandard.new(zstd)
-    stage.decode(FRAMES["one segment"]) { |piece| pieces << piece }
+    stepped(stage, FRAMES["one segment"]) { |piece| pieces << piece }
     assert_equal [full, full, full, "tail"], pieces
     assert_equal [FRAMES["one segment"], FRAMES["one segment"][3..], "", ""], zstd.asked
     assert_predicate stage, :complete?
@@ -479,7 +507,7 @@ class ContentCodingTest < Minitest::Test
   test "zstd is asked nothing when there is nothing to ask" do
     zstd = ScriptedZstd.new
     stage = ContentCoding::Zstandard.new(zstd)
-    stage.decode(MAGIC[0, 3]) { flunk "something came out" }
+    stepped(stage, MAGIC[0, 3]) { flunk "something came out" }
     assert_empty zstd.asked
     refute_predicate stage, :complete?
   end
@@ -495,6 +523,13 @@ class ContentCodingTest < Minitest::Test
   end
 
   private
+
+  def stepped(stage, bytes)
+    while bytes
+      piece, bytes = stage.step(bytes)
+      yield piece unless piece.empty?
+    end
+  end
 
   def pieces(bytes, step) = (0...bytes.bytesize).step([step, 1].max).map { |at| bytes.byteslice(at, [step, 1].max) }
 

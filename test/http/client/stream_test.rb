@@ -1,7 +1,10 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "brotli"
 require "digest"
+require "zlib"
+require "zstd-ruby"
 require "hikyaku/http/client"
 require "support/misbehaving"
 
@@ -107,6 +110,63 @@ class HTTPClientStreamTest < Minitest::Test
         assert_equal waits, stream.instance_variable_get(:@bytes)
         assert_same_bytes body, stream.read
       end
+    end
+  end
+
+  ZEROS = ("\0" * 30_000_000).b.freeze
+  # Little bodies that become very much.
+  BOMBS = {"gzip" => Zlib.gzip(ZEROS), "deflate" => Zlib.deflate(ZEROS), "br" => Brotli.deflate(ZEROS), "zstd" => Zstd.compress(ZEROS), "gzip, gzip" => Zlib.gzip(Zlib.gzip(ZEROS))}.freeze
+  private_constant :ZEROS, :BOMBS
+
+  test "what was compressed is decoded as it is taken, in pieces of no more than a megabyte, and others go on meanwhile" do
+    way = Misbehaving::AsTold.new do |request, _|
+      coding = request.path.delete_prefix("/").tr("+", " ")
+      "HTTP/1.1 200 OK\r\nContent-Encoding: #{coding}\r\nContent-Length: #{BOMBS[coding].bytesize}\r\n\r\n#{BOMBS[coding]}" if BOMBS.key?(coding)
+    end
+    serve(way, cache: true) do |server, client|
+      BOMBS.each_key do |coding|
+        client.open(server.url("/#{coding.tr(" ", "+")}"), timeout: 180) do |stream|
+          sizes = []
+          stream.each do |piece|
+            sizes << piece.bytesize
+            assert_operator stream.instance_variable_get(:@bytes), :<=, 2_000_000, coding
+            assert_predicate client.get(server.url("/other")), :ok? if sizes.size == 1
+          end
+          assert_equal [ZEROS.bytesize, true, true], [sizes.sum, stream.done?, stream.ok?], coding
+          assert_operator sizes.max, :<=, 1_048_576, coding
+        end
+      end
+    end
+  end
+
+  test "what is wrong at the end of what was compressed is told to who takes it, and nobody else" do
+    bytes = {"/short" => BOMBS["gzip"].chop, "/wrong" => BOMBS["gzip"].dup.tap { |all| all.setbyte(-6, 7) }}
+    way = Misbehaving::AsTold.new do |request, _|
+      body = bytes[request.path]
+      "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: #{body.bytesize}\r\n\r\n#{body}" if body
+    end
+    serve(way, cache: false) do |server, client|
+      bytes.each_key do |path|
+        stream = client.open(server.url(path), timeout: 180)
+        taken = 0
+        assert_raises(Hikyaku::HTTP::BadResponse, path) { stream.each { |piece| taken += piece.bytesize } }
+        assert_operator taken, :>, 20_000_000
+        stream = client.open(server.url(path), timeout: 180)
+        stream.first
+        stream.close
+        assert_raises(Hikyaku::HTTP::Canceled) { stream.read }
+        assert_predicate client.get(server.url("/other")), :ok?
+      end
+    end
+  end
+
+  test "what comes from the cache comes in pieces, too" do
+    way = Misbehaving::AsTold.new { |_, _| "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: #{LARGE.bytesize}\r\n\r\n#{LARGE}" }
+    serve(way, cache: true) do |server, client|
+      client.get(server.url("/a"))
+      pieces = client.open(server.url("/a")) { |stream| stream.cached? && stream.to_a }
+      assert_same_bytes LARGE, pieces.join
+      assert_operator pieces.map(&:bytesize).max, :<=, 65_536
     end
   end
 

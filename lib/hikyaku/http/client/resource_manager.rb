@@ -118,22 +118,16 @@ module Hikyaku
         # @return [void]
         def came(bytes)
           return if @error
-          bytes = @decoder << bytes if @decoder
-          return pass_on(bytes) if @given
-          append(bytes)
-          refuse_length(@body.bytesize)
-        rescue ContentCoding::TooLarge
-          too_large
-        rescue ContentCoding::Corrupt => error
-          broken(BadResponse.new("the answer to #{url} cannot be decoded: #{error.message}", url: url))
+          return take(bytes) unless @decoder
+          @decoder.feed(bytes)
+          decode
         end
 
         # @param seconds [Float]
         # @return [void]
         def finished(seconds)
-          came_last
-          return @manager.failed(self, @error) if @error
-          @manager.answered(self, status: @status, headers: @headers, body: @body, seconds: seconds)
+          @seconds = seconds
+          conclude unless @full && @decoder
         end
 
         # @param error [RequestFailed]
@@ -157,10 +151,20 @@ module Hikyaku
         def stream = @audience.first.is_a?(Stream) ? @audience.first : nil
 
         # What brings the pieces, for a stream that cannot take more.
-        def pause = @manager.connection_of(self)&.pause
+        def pause
+          @full = true
+          @manager.connection_of(self)&.pause
+        end
 
+        # What came and is not decoded yet goes first.
+        #
         # @return [void]
-        def resume = @manager.resume(self)
+        def resume
+          @full = false
+          decode if @decoder
+          return if @full
+          @seconds ? conclude : @manager.resume(self)
+        end
 
         # It is long: what was asked for behind it is asked for elsewhere.
         #
@@ -173,7 +177,8 @@ module Hikyaku
 
         def clear
           @body = NOTHING
-          @status = @headers = @decoder = @error = nil
+          @status = @headers = @decoder = @error = @seconds = nil
+          @full = false
         end
 
         # A part of what is encoded cannot be decoded: RFC 9110, section 14.2. A body whose coding nobody knows (some servers say none, utf-8 or aws-chunked)
@@ -184,6 +189,31 @@ module Hikyaku
           codings = response.values("content-encoding").flat_map { |value| value.split(",") }
           return unless ContentCoding.known?(codings)
           ContentCoding.decoder(codings, max_bytes: stream ? nil : @settings.max_body_bytes)
+        end
+
+        def take(bytes)
+          return pass_on(bytes) if @given
+          append(bytes)
+          refuse_length(@body.bytesize)
+        end
+
+        # As much as is taken: a little may become very much.
+        def decode
+          while !@full && !@error && (bytes = @decoder.next)
+            take(bytes)
+          end
+        rescue ContentCoding::TooLarge
+          too_large
+        rescue ContentCoding::Corrupt => error
+          broken(BadResponse.new("the answer to #{url} cannot be decoded: #{error.message}", url: url))
+        end
+
+        # All came, and was decoded.
+        def conclude
+          seconds, @seconds = @seconds, nil
+          came_last
+          return @manager.failed(self, @error) if @error
+          @manager.answered(self, status: @status, headers: @headers, body: @body, seconds: seconds)
         end
 
         # A stream's pieces are kept as well, for the cache, as long as there are few of them.
@@ -209,10 +239,9 @@ module Hikyaku
 
         def came_last
           return if @error || @decoder.nil?
-          rest = @decoder.finish
-          @given ? pass_on(rest) : append(rest)
+          @decoder.finish
           @headers = @headers.reject { |field| OF_THE_CODING.include?(field.first) }.freeze unless @decoder.mislabelled?
-        rescue ContentCoding::Corrupt, ContentCoding::TooLarge => error
+        rescue ContentCoding::Corrupt => error
           @error = BadResponse.new("the answer to #{url} cannot be decoded: #{error.message}", url: url)
         end
 

@@ -5,14 +5,15 @@ require_relative "fetch"
 module Hikyaku
   module HTTP
     class Client
-      # An answer whose body is taken piece by piece, as it comes. Made by {Client#open}. Who takes slowly slows the server down: no more than
-      # a little is kept.
+      # An answer whose body is taken piece by piece, as it comes; no piece is larger than a megabyte. Made by {Client#open}. Who takes slowly slows the server
+      # down: no more than a little is kept.
       class Stream < Fetch
         include Enumerable
 
         HIGH = 262_144 # bytes that wait to be taken; then nothing more is read
         LOW = 65_536
-        private_constant :HIGH, :LOW
+        PIECE = 65_536 # of what came whole
+        private_constant :HIGH, :LOW, :PIECE
 
         # @api private
         def initialize(...)
@@ -110,7 +111,7 @@ module Hikyaku
         def complete(outcome)
           unless done? || @head || outcome.error
             head_came(outcome, nil)
-            push(outcome.body)
+            (0...outcome.body.bytesize).step(PIECE) { |at| push(outcome.body.byteslice(at, PIECE)) }
           end
           super
         end

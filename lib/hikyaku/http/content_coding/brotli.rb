@@ -26,15 +26,12 @@ module Hikyaku
         end
 
         # @param bytes [String]
-        # @yieldparam decoded [String]
+        # @return [Array(String, (String, nil))] see {Decoder#initialize}
         # @raise [Corrupt]
-        def decode(bytes)
-          until complete?
-            out = process(bytes)
-            yield out unless out.empty?
-            return if out.empty? || @decompressor.can_accept_more_data
-            bytes = ""
-          end
+        def step(bytes)
+          return ["", nil] if complete?
+          out = process(bytes)
+          [out, (complete? || out.empty? || @decompressor.can_accept_more_data) ? nil : ""]
         end
 
         # @return [Boolean] whether it may end here

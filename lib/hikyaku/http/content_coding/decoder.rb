@@ -5,34 +5,66 @@ require_relative "errors"
 module Hikyaku
   module HTTP
     module ContentCoding
-      # Undoes the codings of one body, the last that was applied first. What comes out of one goes to the next in pieces of a megabyte at most, so that a
-      # little that becomes very much is refused when it is beyond the limit, and not after. Made by {ContentCoding.decoder}.
+      # Undoes the codings of one body, the last that was applied first. What it becomes is taken piece by piece: of what nobody takes nothing is decoded, so
+      # that a little that becomes very much is refused when it is beyond the limit, or waits as the little that it is. Made by {ContentCoding.decoder}.
       class Decoder
-        # Bytes that a single piece may become, where there is no other limit.
+        # Bytes that what is given to {#<<} may become, where there is no other limit.
         MOST_AT_ONCE = 134_217_728
 
+        # What a piece has at the least, where there is so much: the steps of most stages give little.
+        ENOUGH = 65_536
+        private_constant :ENOUGH
+
         # @api private
-        # @param stages [Array] what undoes each coding
+        # @param stages [Array<#step, #complete?, #mislabelled?>] what undoes each coding: `step(bytes)` gives a piece of at most about half a megabyte, perhaps
+        #   an empty one, and what is to be given to the next step; nil: it has given all that it can
         # @param max_bytes [Integer, nil]
         def initialize(stages, max_bytes:)
           @stages = stages
           @max_bytes = max_bytes
           @sizes = Array.new(stages.size + 1, 0)
-          @failure = nil
+          @inputs = Array.new(stages.size)
+          @queue = []
+          @failure = @before = nil
         end
 
         # @param piece [String] of the body, as it came
-        # @return [String] what it becomes, binary; it may be empty
+        # @return [String] all that it becomes, binary; it may be empty
         # @raise [Corrupt] and again by every call that follows
         # @raise [TooLarge] the same; the limit holds for what lies between two codings, too
         def <<(piece)
-          guarded do |decoded|
-            @before = @sizes.dup
-            pass(piece.b, 0, decoded)
+          @before = @sizes.dup
+          feed(piece)
+          decoded = String.new(encoding: Encoding::BINARY)
+          while (bytes = self.next)
+            decoded << bytes
+          end
+          decoded
+        ensure
+          @before = nil
+        end
+
+        # Takes a piece, and decodes nothing of it yet.
+        #
+        # @param piece [String] of the body, as it came
+        # @return [void]
+        def feed(piece)
+          @queue << piece.b unless piece.empty?
+        end
+
+        # @return [String, nil] what comes next of the body, binary, less than a megabyte; nil: there is none before more is fed
+        # @raise [Corrupt, TooLarge] as of {#<<}
+        def next
+          guarded do
+            decoded = nil
+            while (decoded.nil? || decoded.bytesize < ENOUGH) && (bytes = pull(@stages.size - 1))
+              (decoded ||= String.new(encoding: Encoding::BINARY)) << bytes
+            end
+            decoded
           end
         end
 
-        # Says that nothing more comes.
+        # Says that nothing more comes. All that there is has to be taken before.
         #
         # @return [String] what was held back, binary
         # @raise [Corrupt] it ended too early
@@ -43,6 +75,7 @@ module Hikyaku
               raise Corrupt, "the body ended in the middle of its content coding"
             end
           end
+          "".b
         end
 
         # @return [Boolean] whether it was labelled gzip, is not, and was left as it is
@@ -55,24 +88,31 @@ module Hikyaku
 
         def guarded
           raise @failure if @failure
-          String.new(encoding: Encoding::BINARY).tap { |decoded| yield decoded }
+          yield
         rescue Corrupt, TooLarge => error
           @failure = error
           raise
         end
 
-        def pass(bytes, index, decoded)
-          count(bytes.bytesize, index)
-          return decoded << bytes if index == @stages.size
-          @stages[index].decode(bytes) { |piece| pass(piece, index + 1, decoded) } unless bytes.empty?
+        # What comes out of a stage, which asks the one before it where it has nothing to go on with.
+        def pull(index)
+          return @queue.shift&.tap { |bytes| count(bytes.bytesize, 0) } if index.negative?
+          loop do
+            input = @inputs[index] || pull(index - 1) or return
+            piece, @inputs[index] = @stages[index].step(input)
+            count(piece.bytesize, index + 1)
+            return piece unless piece.empty?
+          end
         end
 
         def count(bytes, index)
           @sizes[index] += bytes
           return if index.zero?
-          size, limit = @max_bytes ? [@sizes[index], @max_bytes] : [@sizes[index] - @before[index], MOST_AT_ONCE]
-          raise TooLarge, "the body becomes larger than #{limit} bytes when its content coding is undone" if size > limit
+          return refuse(@max_bytes) if @max_bytes && @sizes[index] > @max_bytes
+          refuse(MOST_AT_ONCE) if @max_bytes.nil? && @before && @sizes[index] - @before[index] > MOST_AT_ONCE
         end
+
+        def refuse(limit) = raise(TooLarge, "the body becomes larger than #{limit} bytes when its content coding is undone")
       end
     end
   end

@@ -22,10 +22,12 @@ module Hikyaku
         end
 
         # @param bytes [String]
-        # @yieldparam decoded [String]
+        # @return [Array(String, (String, nil))] see {Decoder#initialize}
         # @raise [Corrupt]
-        def decode(bytes, &block)
-          Inflation.each_step(bytes) { |step| take(step, &block) unless complete? }
+        def step(bytes)
+          return [Inflation::EMPTY, nil] if complete?
+          step, rest = Inflation.cut(bytes)
+          [take(step), rest]
         end
 
         # @return [Boolean] whether it may end here
@@ -36,13 +38,13 @@ module Hikyaku
 
         private
 
-        def take(step, &block)
+        def take(step)
           unless @inflation
             step = @held << step
-            return if step.bytesize < HEAD_BYTES
+            return Inflation::EMPTY if step.bytesize < HEAD_BYTES
             @inflation = Inflation.new(wrapped?(step) ? Zlib::MAX_WBITS : -Zlib::MAX_WBITS)
           end
-          @inflation.decode(step, &block)
+          @inflation.decode(step).first
         end
 
         # The method is 8, the window at most 32 KiB, and the two bytes are a multiple of 31.

@@ -28,13 +28,14 @@ module Hikyaku
         end
 
         # @param bytes [String]
-        # @yieldparam decoded [String]
+        # @return [Array(String, (String, nil))] see {Decoder#initialize}
         # @raise [Corrupt]
-        def decode(bytes, &block)
-          return yield(bytes) if @state == :plain
-          Inflation.each_step(bytes) do |step|
-            step = send(@state, step, &block) until step.empty?
-          end
+        def step(bytes)
+          return [bytes, nil] if @state == :plain
+          step, rest = Inflation.cut(bytes)
+          out = String.new(encoding: Encoding::BINARY)
+          step = send(@state, step, out) until step.empty?
+          [out, rest]
         end
 
         # @return [Boolean] whether it may end here
@@ -45,24 +46,25 @@ module Hikyaku
 
         private
 
-        # Each takes what has come and gives what it leaves.
+        # Each takes what has come, adds to what comes out, and gives what it leaves.
 
-        def start(step) = opened(step, otherwise: :plain)
+        def start(step, _out) = opened(step, otherwise: :plain)
 
-        def between(step) = opened(step, otherwise: :garbage)
+        def between(step, _out) = opened(step, otherwise: :garbage)
 
-        def member(step, &block)
-          rest = @inflation.decode(step, &block)
+        def member(step, out)
+          decoded, rest = @inflation.decode(step)
+          out << decoded
           @state = :between if @inflation.finished?
           rest
         end
 
-        def plain(step)
-          yield step
+        def plain(step, out)
+          out << step
           ""
         end
 
-        def garbage(_step) = ""
+        def garbage(_step, _out) = ""
 
         def opened(step, otherwise:)
           @held << step

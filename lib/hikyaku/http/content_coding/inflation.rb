@@ -10,16 +10,16 @@ module Hikyaku
       #
       # @api private
       class Inflation
-        # No byte of deflate becomes more than about 1,032: what comes out of a step is bounded by a megabyte.
-        STEP = 1_024
+        # No byte of deflate becomes more than about 1,032: what comes out of a step is bounded by half a megabyte.
+        STEP = 512
         EMPTY = "".b.freeze
-        private_constant :STEP, :EMPTY
+        private_constant :STEP
 
         # @param bytes [String]
-        # @yieldparam step [String] a part of them
-        def self.each_step(bytes)
-          return yield(bytes) if bytes.bytesize <= STEP
-          (0...bytes.bytesize).step(STEP) { |at| yield bytes.byteslice(at, STEP) }
+        # @return [Array(String, (String, nil))] the first step of them, and what is left, if anything is
+        def self.cut(bytes)
+          return [bytes, nil] if bytes.bytesize <= STEP
+          [bytes.byteslice(0, STEP), bytes.byteslice(STEP, bytes.bytesize)]
         end
 
         # @param bits [Integer] which wrapping, as zlib says it
@@ -32,19 +32,10 @@ module Hikyaku
         # @return [Boolean] whether the end of the stream has come
         def finished? = @finished
 
-        # @param step [String] see {.each_step}; nothing when it is finished
-        # @yieldparam decoded [String]
-        # @return [String] what stands behind the end
+        # @param step [String] see {.cut}; nothing when it is finished
+        # @return [Array(String, String)] what it becomes, and what stands behind the end
         # @raise [Corrupt]
         def decode(step)
-          out, rest = inflate(step)
-          yield out unless out.empty?
-          rest
-        end
-
-        private
-
-        def inflate(step)
           out = @zlib.inflate(step)
           taken = @zlib.total_in - @taken
           @taken += taken

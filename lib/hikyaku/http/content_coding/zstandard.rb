@@ -26,20 +26,21 @@ module Hikyaku
         def initialize(decompressor = ::Zstd::StreamingDecompress.new)
           @decompressor = decompressor
           @frames = Frames.new
+          @rest = String.new(encoding: Encoding::BINARY)
+          @full = false
         end
 
         # @param bytes [String]
-        # @yieldparam decoded [String]
+        # @return [Array(String, (String, nil))] see {Decoder#initialize}
         # @raise [Corrupt]
-        def decode(bytes)
-          bytes = @frames.take(bytes)
-          out = ""
-          until bytes.empty? && out.bytesize < PIECE
-            out, taken = decompress(bytes)
-            raise Corrupt, "what came is not as its coding says: it does not go on" if out.empty? && taken.zero? && !bytes.empty?
-            yield out unless out.empty?
-            bytes = bytes.byteslice(taken, bytes.bytesize)
-          end
+        def step(bytes)
+          @rest << @frames.take(bytes)
+          return ["", nil] unless more?
+          out, taken = decompress(@rest)
+          raise Corrupt, "what came is not as its coding says: it does not go on" if out.empty? && taken.zero? && !@rest.empty?
+          @rest = @rest.byteslice(taken, @rest.bytesize)
+          @full = out.bytesize >= PIECE
+          [out, more? ? "" : nil]
         end
 
         # @return [Boolean] whether it may end here
@@ -49,6 +50,8 @@ module Hikyaku
         def mislabelled? = false
 
         private
+
+        def more? = @full || !@rest.empty?
 
         def decompress(bytes)
           @decompressor.decompress_with_pos(bytes)
