@@ -150,6 +150,18 @@ class HTTPClientTest < Minitest::Test
     end
   end
 
+  test "an answer whose lines end with LF is understood, alone and among others" do
+    way = Misbehaving::AsTold.new { |request, _| "HTTP/1.1 200 OK\nContent-Length: #{request.path.bytesize}\nX-Path: #{request.path}\n\n#{request.path}" }
+    Misbehaving.run(way) do |server|
+      client = Client.new(memory: nil, proxy: nil)
+      paths = Array.new(30) { |i| "/#{i}" }
+      2.times { assert_equal paths.zip(paths), client.get(paths.map { |path| server.url(path) }).map { |response| [response.body, response["x-path"]] } }
+      assert_match(/is pipelined/, client.explain(server.url))
+    ensure
+      client&.close
+    end
+  end
+
   test "a stream gives its pieces, and an enumerator of them" do
     serve do |server, client|
       stream = client.open(server.url("/a"))

@@ -29,7 +29,8 @@ class LLHttpTest < Minitest::Test
     [/HPE_INVALID_CHUNK_SIZE/, ->(bytes, _) { bytes.match?(/\h;[^\r]*;/n) }, "a second extension follows a value: RFC 9112, section 7.1.1"],
     [/HPE_STRICT Invalid character in chunk extensions quoted value/, ->(bytes, _) { bytes.match?(/"[^"]*[\t\\\x80-\xFF]/n) },
       "tabs, escapes and bytes above ASCII stand in quoted strings: RFC 9110, section 5.6.4"],
-    [/HPE_INVALID_CONTENT_LENGTH/, ->(bytes, _) { bytes.match?(/content-length:[ \t]*\d+ *\t/in) }, "a tab is white space too: RFC 9110, section 5.6.3"]
+    [/HPE_INVALID_CONTENT_LENGTH/, ->(bytes, _) { bytes.match?(/content-length:[ \t]*\d+ *\t/in) }, "a tab is white space too: RFC 9110, section 5.6.3"],
+    [/HPE_INVALID_HEADER_TOKEN/, ->(bytes, _) { bytes.match?(%r{\AHTTP/.*(?<!\r)\n}mn) }, "a reader may take LF for the end of a line of a response's head: RFC 9112, section 2.2"]
   ].freeze
 
   # 304 with fields that say how long a body would be, 204 with chunks.
@@ -44,7 +45,7 @@ class LLHttpTest < Minitest::Test
 
   # What we refuse and it does not: RFC 9112 calls these malformed, or lets a recipient refuse them.
   REFUSED = {
-    line_end: "it takes LF alone for the end of a line",
+    line_end: "it takes LF alone for the end of a line of requests and chunks",
     start_line: "it takes more empty lines, and empty lines before a response",
     status_code: "it takes less than three digits, and none",
     version: "it takes HTTP/0.9 and HTTP/2.0",

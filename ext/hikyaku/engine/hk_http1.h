@@ -16,7 +16,8 @@
  * most 20 digits; Transfer-Encoding is exactly one "chunked", never beside Content-Length, never in HTTP/1.0; a request
  * has at most one Host, of good syntax, and in HTTP/1.1 one. What is refused is the same however the bytes were cut.
  *
- * Three things that servers send are taken, in responses alone: a Content-Length that is said several times and always
+ * Four things that servers send are taken, in responses alone: a line of a head that ends with LF (RFC 9112, section
+ * 2.2; not of a chunk or a trailer, for which no reader is allowed that); a Content-Length that is said several times and always
  * the same is told as one (RFC 9110, section 8.6); a Transfer-Encoding of nothing but "identity", without
  * Content-Length, in HTTP/1.1, not of a 1xx, says nothing, so that the body lasts until the connection is closed; a 204
  * with such a Transfer-Encoding, or a good one, has no body (RFC 9112, section 6.3) and is the last of its connection.
@@ -92,8 +93,8 @@ typedef struct hk_http1_limits {
     size_t leading_lines; /* empty lines before a request, left over by sloppy clients */
     size_t method_bytes;
     size_t target_bytes;     /* a response's status line may be as long as a request line with such a target */
-    size_t line_bytes;       /* one header or trailer line, without its CRLF */
-    size_t head_bytes;       /* the whole head, from the start line on, with every CRLF */
+    size_t line_bytes;       /* one header or trailer line, without its end */
+    size_t head_bytes;       /* the whole head, from the start line on, with every line's end */
     size_t chunk_line_bytes; /* the size of one chunk with its extensions, without CRLF */
     size_t trailer_bytes;    /* all trailer lines together, with every CRLF */
 } hk_http1_limits_t;
@@ -135,6 +136,7 @@ typedef enum hk_http1_target_form {
 typedef struct hk_http1_scan {
     size_t start;           /* where the start line begins, after empty lines */
     size_t start_line;      /* how long it is, or 0 while it is not there */
+    size_t fields;          /* where the line after it begins */
     size_t line;            /* where the line begins whose end is not there yet */
     size_t looked;          /* the first byte that was not looked at */
     hk_http1_error_t error; /* why, after HK_INVALID or HK_TOO_LARGE */

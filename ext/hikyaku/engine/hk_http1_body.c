@@ -91,7 +91,8 @@ static hk_http1_error_t parse_size(hk_bytes_t line, uint64_t *size)
 static hk_status_t take_size(hk_http1_body_t *body, hk_bytes_t input, const hk_http1_limits_t *limits, size_t *taken)
 {
     size_t length = 0;
-    switch (hk_http1_find_line(input, &body->looked, limits->chunk_line_bytes, SIZE_MAX, &length)) {
+    switch (
+        hk_http1_find_line(input, HK_HTTP1_CRLF, &body->looked, limits->chunk_line_bytes, SIZE_MAX, &length, taken)) {
     case HK_HTTP1_LINE_FOUND:
         break;
     case HK_HTTP1_LINE_UNFINISHED:
@@ -105,7 +106,6 @@ static hk_status_t take_size(hk_http1_body_t *body, hk_bytes_t input, const hk_h
     if (error != HK_HTTP1_NONE) {
         return refuse(body, error);
     }
-    *taken = length + 2;
     body->state = body->left > 0 ? DATA : TRAILER;
     return HK_OK;
 }
@@ -133,7 +133,7 @@ static hk_status_t take_trailer(hk_http1_body_t *body, hk_bytes_t input, const h
 {
     size_t length = 0;
     size_t budget = limits->trailer_bytes > body->trailer_bytes ? limits->trailer_bytes - body->trailer_bytes : 0;
-    switch (hk_http1_find_line(input, &body->looked, limits->line_bytes, budget, &length)) {
+    switch (hk_http1_find_line(input, HK_HTTP1_CRLF, &body->looked, limits->line_bytes, budget, &length, taken)) {
     case HK_HTTP1_LINE_FOUND:
         break;
     case HK_HTTP1_LINE_UNFINISHED:
@@ -148,7 +148,7 @@ static hk_status_t take_trailer(hk_http1_body_t *body, hk_bytes_t input, const h
     if (length > 0) {
         hk_http1_header_t trailer;
         const char *next;
-        hk_http1_error_t error = hk_http1_parse_field(input.at, input.at + length + 2, &trailer, &next);
+        hk_http1_error_t error = hk_http1_parse_field(input.at, input.at + *taken, &trailer, &next);
         if (error == HK_HTTP1_NONE && frames(trailer.name)) {
             error = HK_HTTP1_TRAILER_FORBIDDEN;
         }
@@ -156,7 +156,6 @@ static hk_status_t take_trailer(hk_http1_body_t *body, hk_bytes_t input, const h
             return refuse(body, error);
         }
     }
-    *taken = length + 2;
     body->trailer_bytes += *taken;
     body->state = length > 0 ? TRAILER : ENDED;
     return HK_OK;

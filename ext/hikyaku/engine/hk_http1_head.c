@@ -6,7 +6,8 @@
 /* What requests and responses have in common while they are parsed. */
 typedef struct head {
     const hk_http1_limits_t *limits;
-    size_t leading_lines;   /* that may precede */
+    size_t leading_lines; /* that may precede */
+    hk_http1_line_ends_t line_ends;
     size_t end;             /* of the head, once it is whole */
     bool start_line_is_new; /* it was not there at the last call */
 } head_t;
@@ -32,14 +33,14 @@ static size_t longest_start_line(const hk_http1_limits_t *limits)
 }
 
 /* Looks for the next line's end. HK_OK, or what parsing ends with for now. */
-static hk_status_t find_line(const head_t *head, hk_bytes_t input, hk_http1_scan_t *scan, size_t *length)
+static hk_status_t find_line(const head_t *head, hk_bytes_t input, hk_http1_scan_t *scan, size_t *length, size_t *next)
 {
     bool starts = scan->start_line == 0;
     hk_bytes_t rest = hk_bytes(input.at + scan->line, input.length - scan->line);
     size_t looked = scan->looked - scan->line, head_bytes = scan->line - scan->start;
     size_t longest = starts ? longest_start_line(head->limits) : head->limits->line_bytes;
     size_t budget = head->limits->head_bytes > head_bytes ? head->limits->head_bytes - head_bytes : 0;
-    hk_http1_line_result_t result = hk_http1_find_line(rest, &looked, longest, budget, length);
+    hk_http1_line_result_t result = hk_http1_find_line(rest, head->line_ends, &looked, longest, budget, length, next);
     scan->looked = scan->line + looked;
     switch (result) {
     case HK_HTTP1_LINE_FOUND:
@@ -58,19 +59,20 @@ static hk_status_t find_line(const head_t *head, hk_bytes_t input, hk_http1_scan
 /* Looks on for the end of the head. */
 static hk_status_t scan_head(head_t *head, hk_bytes_t input, hk_http1_scan_t *scan)
 {
-    size_t length;
+    size_t length, next;
     hk_status_t status = HK_AGAIN;
-    while (input.length > 0 && (status = find_line(head, input, scan, &length)) == HK_OK) {
-        size_t next = scan->line + length + 2;
+    while (input.length > 0 && (status = find_line(head, input, scan, &length, &next)) == HK_OK) {
+        next += scan->line;
         if (scan->start_line > 0 && length == 0) {
             head->end = next;
             break;
         }
         if (scan->start_line == 0 && length > 0) {
             scan->start_line = length;
+            scan->fields = next;
             head->start_line_is_new = true;
         } else if (length == 0) {
-            if (next / 2 > head->leading_lines) {
+            if (head->leading_lines == 0 || next / 2 > head->leading_lines) {
                 return refuse(scan, HK_HTTP1_START_LINE);
             }
             scan->start = next;
@@ -85,10 +87,10 @@ static hk_bytes_t start_line(hk_bytes_t input, const hk_http1_scan_t *scan)
     return hk_bytes(input.at + scan->start, scan->start_line);
 }
 
-static hk_bytes_t field_lines(hk_bytes_t input, const hk_http1_scan_t *scan, size_t end)
+/* Up to the empty line, at which the scan has stopped. */
+static hk_bytes_t field_lines(hk_bytes_t input, const hk_http1_scan_t *scan)
 {
-    size_t begin = scan->start + scan->start_line + 2;
-    return hk_bytes(input.at + begin, end - 2 - begin);
+    return hk_bytes(input.at + scan->fields, scan->line - scan->fields);
 }
 
 static hk_http1_error_t parse_version(const char *at, uint8_t *minor)
@@ -180,7 +182,7 @@ static hk_http1_error_t parse_fields(hk_bytes_t lines, hk_http1_header_t *header
 hk_status_t hk_http1_parse_request(hk_bytes_t input, const hk_http1_limits_t *limits, hk_http1_scan_t *scan,
                                    hk_http1_request_t *request, size_t *consumed)
 {
-    head_t head = {.limits = limits, .leading_lines = limits->leading_lines};
+    head_t head = {.limits = limits, .leading_lines = limits->leading_lines, .line_ends = HK_HTTP1_CRLF};
     hk_http1_request_t parsed = {.headers = request->headers, .header_capacity = request->header_capacity};
     hk_http1_facts_t facts = {.hosts = 0};
     hk_http1_error_t error = HK_HTTP1_NONE;
@@ -192,8 +194,8 @@ hk_status_t hk_http1_parse_request(hk_bytes_t input, const hk_http1_limits_t *li
         return status;
     }
     if (error == HK_HTTP1_NONE) {
-        error = parse_fields(field_lines(input, scan, head.end), parsed.headers, parsed.header_capacity,
-                             &parsed.header_count, &facts);
+        error = parse_fields(field_lines(input, scan), parsed.headers, parsed.header_capacity, &parsed.header_count,
+                             &facts);
     }
     if (error == HK_HTTP1_NONE) {
         error = hk_http1_conclude_request(&facts, &parsed);
@@ -210,7 +212,7 @@ hk_status_t hk_http1_parse_request(hk_bytes_t input, const hk_http1_limits_t *li
 hk_status_t hk_http1_parse_response(hk_bytes_t input, const hk_http1_limits_t *limits, hk_bytes_t method,
                                     hk_http1_scan_t *scan, hk_http1_response_t *response, size_t *consumed)
 {
-    head_t head = {.limits = limits, .leading_lines = 0};
+    head_t head = {.limits = limits, .leading_lines = 0, .line_ends = HK_HTTP1_CRLF_OR_LF};
     hk_http1_response_t parsed = {.headers = response->headers, .header_capacity = response->header_capacity};
     hk_http1_facts_t facts = {.hosts = 0};
     hk_http1_error_t error = HK_HTTP1_NONE;
@@ -222,8 +224,8 @@ hk_status_t hk_http1_parse_response(hk_bytes_t input, const hk_http1_limits_t *l
         return status;
     }
     if (error == HK_HTTP1_NONE) {
-        error = parse_fields(field_lines(input, scan, head.end), parsed.headers, parsed.header_capacity,
-                             &parsed.header_count, &facts);
+        error = parse_fields(field_lines(input, scan), parsed.headers, parsed.header_capacity, &parsed.header_count,
+                             &facts);
     }
     if (error == HK_HTTP1_NONE) {
         error = hk_http1_conclude_response(&facts, method, &parsed);

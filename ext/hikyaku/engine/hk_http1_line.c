@@ -104,8 +104,8 @@ bool hk_http1_number(hk_bytes_t digits, unsigned base, uint64_t *number)
     return true;
 }
 
-hk_http1_line_result_t hk_http1_find_line(hk_bytes_t input, size_t *looked, size_t longest, size_t budget,
-                                          size_t *length)
+hk_http1_line_result_t hk_http1_find_line(hk_bytes_t input, hk_http1_line_ends_t ends, size_t *looked, size_t longest,
+                                          size_t budget, size_t *length, size_t *next)
 {
     size_t within_longest = hk_http1_plus(longest, 2);
     size_t window = within_longest < budget ? within_longest : budget;
@@ -118,10 +118,15 @@ hk_http1_line_result_t hk_http1_find_line(hk_bytes_t input, size_t *looked, size
         }
         return within_longest <= budget ? HK_HTTP1_LINE_LONG : HK_HTTP1_LINE_OVER;
     }
-    if (end == input.at || end[-1] != '\r') {
+    bool whole = end > input.at && end[-1] == '\r';
+    if (!whole && ends == HK_HTTP1_CRLF) {
         return HK_HTTP1_LINE_MALFORMED;
     }
-    *length = (size_t)(end - input.at) - 1;
+    *length = (size_t)(end - input.at) - (whole ? 1 : 0);
+    if (*length > longest) {
+        return HK_HTTP1_LINE_LONG;
+    }
+    *next = (size_t)(end - input.at) + 1;
     *looked = 0;
     return HK_HTTP1_LINE_FOUND;
 }
@@ -136,11 +141,12 @@ hk_http1_error_t hk_http1_parse_field(const char *at, const char *end, hk_http1_
         return HK_HTTP1_HEADER_NAME;
     }
     const char *stop = hk_http1_skip_text(colon + 1, end);
-    if (end - stop < 2 || stop[0] != '\r' || stop[1] != '\n') {
+    const char *line_end = stop < end && *stop == '\r' ? stop + 1 : stop;
+    if (line_end == end || *line_end != '\n') {
         return HK_HTTP1_HEADER_VALUE;
     }
     header->name = hk_bytes(at, (size_t)(colon - at));
     header->value = without_blanks(colon + 1, stop);
-    *next = stop + 2;
+    *next = line_end + 1;
     return HK_HTTP1_NONE;
 }

@@ -61,21 +61,25 @@ typedef enum hk_http1_line_result {
     HK_HTTP1_LINE_UNFINISHED,
     HK_HTTP1_LINE_LONG,     /* longer than `longest` */
     HK_HTTP1_LINE_OVER,     /* does not end within `budget` */
-    HK_HTTP1_LINE_MALFORMED /* ends with LF alone */
+    HK_HTTP1_LINE_MALFORMED /* ends with LF alone, and may not */
 } hk_http1_line_result_t;
+
+typedef enum hk_http1_line_ends { HK_HTTP1_CRLF, HK_HTTP1_CRLF_OR_LF } hk_http1_line_ends_t;
 
 /* Looks for the end of the line at the beginning of `input`.
  *
+ * ends     whether LF alone ends it as well.
  * looked   how many bytes need not be looked at again; set to the bytes that were.
- * longest  how many bytes the line may have without CRLF.
+ * longest  how many bytes the line may have without its end.
  * budget   how many it may have with it.
- * length   of the line without CRLF.
+ * length   of the line without its end.
+ * next     where the next one begins.
  *
  * The result is that which the first byte decides that can decide it, however many bytes are there. */
-hk_http1_line_result_t hk_http1_find_line(hk_bytes_t input, size_t *looked, size_t longest, size_t budget,
-                                          size_t *length);
+hk_http1_line_result_t hk_http1_find_line(hk_bytes_t input, hk_http1_line_ends_t ends, size_t *looked, size_t longest,
+                                          size_t budget, size_t *length, size_t *next);
 
-/* Parses one header line; `at` must end with a CRLF before `end`. Sets `next` to what follows it. */
+/* Parses one header line, which ends before `end` as hk_http1_find_line lets it. Sets `next` to what follows it. */
 hk_http1_error_t hk_http1_parse_field(const char *at, const char *end, hk_http1_header_t *header, const char **next);
 
 /* --- targets ------------------------------------------------------------------------------------------------------ */

@@ -19,6 +19,7 @@ module Hikyaku
           @input = input
           @limits = limits
           @start_lines = {request: RequestLine, response: StatusLine}.fetch(kind) { raise ArgumentError, "there are requests and responses, no #{kind.inspect}" }
+          @bare = kind == :response # RFC 9112, section 2.2
           @leading_lines = (kind == :request) ? limits.leading_lines : 0
           clear
         end
@@ -60,8 +61,9 @@ module Hikyaku
 
         def next_line
           longest, long = @start_line ? [@limits.line_bytes, :line_too_long] : [@limits.start_line_bytes, :target_too_long]
-          line = @input.line(longest: longest, long: long, budget: @limits.head_bytes - @bytes, over: :head_too_large)
-          @bytes += line.bytesize + 2 if line
+          before = @input.size
+          line = @input.line(longest: longest, long: long, budget: @limits.head_bytes - @bytes, over: :head_too_large, bare: @bare)
+          @bytes += before - @input.size
           line
         end
 

@@ -51,13 +51,14 @@ module Hikyaku
 
         # Takes a line whose end is there; what was looked through for it once is not looked through again.
         #
-        # @param longest [Integer] bytes without CRLF
-        # @param budget [Integer] bytes with CRLF
+        # @param longest [Integer] bytes without its end
+        # @param budget [Integer] bytes with its end
+        # @param bare [Boolean] whether LF alone ends it as well
         # @param long [Symbol] why a line beyond `longest` is refused
         # @param over [Symbol] why one beyond `budget` is
-        # @return [String, nil] without CRLF
+        # @return [String, nil] without its end
         # @raise [Malformed]
-        def line(longest:, long:, budget: Float::INFINITY, over: long)
+        def line(longest:, long:, budget: Float::INFINITY, over: long, bare: false)
           window = [longest + 2, budget].min
           seen = [size, window].min
           stop = @bytes.index("\n", @at + @looked)
@@ -66,8 +67,11 @@ module Hikyaku
             return if seen < window
             raise Malformed.new((longest + 2 <= budget) ? long : over)
           end
-          raise Malformed.new(:line_end) unless stop > @at && @bytes.getbyte(stop - 1) == CR
-          take(stop + 1 - @at).delete_suffix("\r\n")
+          whole = stop > @at && @bytes.getbyte(stop - 1) == CR
+          raise Malformed.new(:line_end) unless whole || bare
+          length = stop - @at - (whole ? 1 : 0)
+          raise Malformed.new(long) if length > longest
+          take(stop + 1 - @at).byteslice(0, length)
         end
       end
     end
