@@ -86,6 +86,28 @@ class ServerTest < Minitest::Test
     socket.close
   end
 
+  # The same in pieces, of which those are not sent any more that nobody waits for.
+  def tell(pieces)
+    socket = connect
+    socket.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, 1)
+    begin
+      pieces.each { |piece| socket.wait_readable(0) ? break : socket.write(piece) }
+    rescue SystemCallError
+      nil # it has closed
+    end
+    parse(Timeout.timeout(180) { read_all(socket) })
+  ensure
+    socket.close
+  end
+
+  # Also what came before the other side reset the connection.
+  def read_all(socket)
+    answer = "".b
+    loop { answer << socket.readpartial(65_536) }
+  rescue EOFError, SystemCallError
+    answer
+  end
+
   def parse(text)
     head, body = text.split("\r\n\r\n", 2)
     head = text.split("\r\n\r\n", 3).then { |parts| (body = parts[2]) && parts[1] } if head.start_with?("HTTP/1.1 100")
@@ -141,12 +163,51 @@ class ServerTest < Minitest::Test
     end
   end
 
+  # RFC 9112, section 7.1: what stands in place of the chunks, and the status.
+  CHUNKS = {
+    "5\r\nhello\r\n0\r\n\r\n" => 200, "5;a=b;c=\"d\\\"\"\r\nhello\r\n0\r\nA: b\r\n\r\n" => 200, "00000005\r\nhello\r\n000\r\n\r\n" => 200, "0\r\n\r\n" => 200,
+    " 5\r\nhello\r\n0\r\n\r\n" => 400, "5 \r\nhello\r\n0\r\n\r\n" => 400, "5\nhello\r\n0\r\n\r\n" => 400, "5\r\nhello\n0\r\n\r\n" => 400, "5\r\nhelloXX0\r\n\r\n" => 400,
+    "5;\r\nhello\r\n0\r\n\r\n" => 400, "5;a=\0\r\nhello\r\n0\r\n\r\n" => 400, "5;a b\r\nhello\r\n0\r\n\r\n" => 400, "\r\n5\r\nhello\r\n0\r\n\r\n" => 400, ";a\r\n0\r\n\r\n" => 400,
+    "0x5\r\nhello\r\n0\r\n\r\n" => 400, "+5\r\nhello\r\n0\r\n\r\n" => 400, "00000000000000005\r\nhello\r\n0\r\n\r\n" => 400, "fffffffffffffffff\r\nhello" => 400,
+    "5\r\nhello\r\n0\r\nno field\r\n\r\n" => 400, "5\r\nhello\r\n0\r\nContent-Length: 5\r\n\r\n" => 400, "5\r\nhello\r\n0\r\n a: b\r\n\r\n" => 400, "0\r\n\n" => 400,
+    "0\nA: b\r\n\r\n" => 400, "5;#{"a" * 300}\r\nhello\r\n0\r\n\r\n" => 400, "5\r\nhello\r\n0\r\n#{"a: b\r\n" * 3_000}\r\n" => 431,
+    "#{"1\r\nx\r\n" * 500}0\r\n\r\n" => 200
+  }.freeze
+  private_constant :CHUNKS
+
+  test "chunks are read as the specification has them, whole and in pieces, and what is none is refused" do
+    start
+    CHUNKS.each do |chunks, status|
+      head = simple("POST", "/", "Transfer-Encoding: chunked\r\n")
+      [[head + chunks], [head, *chunks.chars], [head, *chunks.scan(/.{1,7}/m)]].each do |pieces|
+        next if pieces.size > 400
+        answer = tell(pieces)
+        (status == 200) ? assert_equal(200, answer.first, pieces.inspect) : problem(answer, status)
+        (status == 200) ? @app.seen.pop : assert_empty(@app.seen, pieces.inspect)
+      end
+    end
+    refute_includes @log.string, "ERROR"
+  end
+
+  test "what follows the last chunk is the next request" do
+    start
+    chunked = "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nA: b\r\n\r\n"
+    all = chunked * 2 + simple("GET")
+    [1, 7, all.bytesize].each do |size|
+      socket = connect
+      all.scan(/.{1,#{size}}/m) { |piece| socket.write(piece) }
+      assert_equal ["POST 3", "POST 3", "GET 0"], Timeout.timeout(180) { socket.read }.scan(/(?:POST|GET) \d/), size
+    ensure
+      socket&.close
+    end
+  end
+
   test "a trailer section that comes in pieces is no mistake of the server" do
     start
     socket = connect
     socket.write("#{simple("POST", "/", "Transfer-Encoding: chunked\r\n")}1\r\nx\r\n0\r\nA: ")
     socket.write("b\r\n\r\n") unless socket.wait_readable(0.5)
-    assert_includes [200, 400], parse(socket.read).first
+    assert_equal 200, parse(socket.read).first
     refute_includes @log.string, "ERROR"
   end
 
@@ -395,6 +456,12 @@ class ServerOnPumaTest < ServerTest
   test "a method that nobody knows is answered with a problem" do
     start
     problem(ask(simple("FROB")), 501)
+    assert_empty @app.seen
+  end
+
+  test "a body that is hardly anything but the frames of its chunks is refused" do
+    start
+    problem(tell([simple("POST", "/", "Transfer-Encoding: chunked\r\n"), *["1;#{"a" * 200}\r\nx\r\n"] * 400]), 400)
     assert_empty @app.seen
   end
 

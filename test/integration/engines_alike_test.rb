@@ -66,7 +66,8 @@ class Integration::EnginesAlikeTest < Integration::Test
     {
       400 => ["GET /x HTTP/1.1\r\n\r\n", "GET /x HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", "GET /x HTTP/1.1\r\nHost: a b\r\n\r\n", "GET /x HTTP/1.1\r\nHost: a:x\r\n\r\n",
         "GET /x#y HTTP/1.1\r\nHost: a\r\n\r\n", "POST #{PATH} HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-        "#{post} chunked\r\nContent-Length: 3\r\n\r\n0\r\n\r\n", "#{post} chunked\r\n\r\nffffffffffffffff1\r\n", "#{post} chunked\r\n\r\nx\r\n"],
+        "#{post} chunked\r\nContent-Length: 3\r\n\r\n0\r\n\r\n", "#{post} chunked\r\n\r\nffffffffffffffff1\r\n", "#{post} chunked\r\n\r\nx\r\n", "#{post} chunked\r\n\r\n 1\r\nx\r\n", "#{post} chunked\r\n\r\n1\nx\r\n",
+        "#{post} chunked\r\n\r\n1\r\nxyz", "#{post} chunked\r\n\r\n1;\r\nx\r\n", "#{post} chunked\r\n\r\n0\r\nno field\r\n\r\n"],
       501 => ["#{post} gzip, chunked\r\n\r\n0\r\n\r\n"],
       505 => ["GET /x HTTP/2.0\r\nHost: a\r\n\r\n", "GET /x HTTP/1.2\r\nHost: a\r\n\r\n"]
     }

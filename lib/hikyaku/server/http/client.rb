@@ -18,7 +18,11 @@ module Hikyaku
         NEXT_REQUEST_SECONDS = 0.002
         VERSIONS = %w[HTTP/1.0 HTTP/1.1].freeze
         AUTHORITY = %r{\A[A-Za-z][A-Za-z0-9+.-]*://([^/?#]+)}
-        private_constant :NEXT_REQUEST_SECONDS, :VERSIONS, :AUTHORITY
+        LIMITS = HTTP::Parser::Limits.new
+        # A body may take so many bytes on its way, and so many for each of its own: beyond that chunks are there to make work.
+        MOST_FRAMING = 65_536
+        FRAMING = 16
+        private_constant :NEXT_REQUEST_SECONDS, :VERSIONS, :AUTHORITY, :LIMITS, :MOST_FRAMING, :FRAMING
 
         # @return [Puma::ThreadPool] where others may be waiting for a thread
         attr_writer :pool
@@ -74,22 +78,34 @@ module Hikyaku
           refuse(408, "too slow")
         end
 
-        # A chunk's size may be a number that Ruby cannot read so many bytes at once.
-        #
-        # @return [Boolean] a whole request is there
-        def try_to_finish
-          super
-        rescue RangeError
-          refuse(400, "the size of a chunk")
-        end
-
         private
 
-        # Puma looks for the end of a trailer section in what has come with the last chunk, and takes for granted that it is there.
-        def decode_chunk(chunk)
+        # Puma takes chunks that RFC 9112, section 7.1, does not know, and fails at others. The parser reads them as the engine in C does.
+        def setup_chunked_body(bytes)
+          @input = HTTP::Parser::Input.new
+          @chunks = HTTP::Parser::Body.new(:chunked, nil, @input, LIMITS)
+          @framed = 0
           super
-        rescue NoMethodError
-          refuse(400, "a trailer section that comes in pieces")
+        end
+
+        def decode_chunk(bytes)
+          @input << bytes
+          @framed += bytes.bytesize
+          while (part = @chunks.next)
+            return whole if part == :end
+            write_chunk(part)
+          end
+          refuse(400, "chunks of hardly anything") if @framed > MOST_FRAMING + FRAMING * @chunked_content_length
+          false
+        rescue HTTP::Parser::Malformed => error
+          refuse(error.status, error.message)
+        end
+
+        def whole
+          @body.rewind
+          @buffer = @input.empty? ? nil : @input.take(@input.size)
+          set_ready
+          true
         end
 
         def setup_body
