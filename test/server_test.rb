@@ -202,6 +202,35 @@ class ServerTest < Minitest::Test
     end
   end
 
+  NO_TARGETS = ["\r\n\r\n", "\r\n\r\n\r\n\r\n\r\n\r\n", "GET http:// HTTP/1.1\r\nHost: a\r\n\r\n", "HEAD a:443 HTTP/1.1\r\nHost: a\r\n\r\n", "GET urn:a:b HTTP/1.1\r\nHost: a\r\n\r\n",
+    "GET http://me@example.com/ HTTP/1.1\r\nHost: a\r\n\r\n", "GET http://a b/ HTTP/1.1\r\nHost: a\r\n\r\n", "GET http://[a/ HTTP/1.1\r\nHost: a\r\n\r\n", "GET * HTTP/1.1\r\nHost: a\r\n\r\n",
+    "GET a HTTP/1.1\r\nHost: a\r\n\r\n"].freeze
+  private_constant :NO_TARGETS
+
+  test "what asks for nothing that there can be is no mistake of the server" do
+    start
+    NO_TARGETS.each do |request|
+      socket = connect
+      socket.write(request)
+      socket.close_write
+      answer = Timeout.timeout(180) { read_all(socket) }
+      assert_match(%r{\A(?:\z|HTTP/1.[01] 400 )}, answer, request.inspect)
+      assert_empty @app.seen, request.inspect
+    ensure
+      socket&.close
+    end
+    refute_includes @log.string, "ERROR"
+  end
+
+  test "a whole URL as the target, and a host with an empty port, are understood" do
+    start
+    {"http://example.com" => "/", "http://example.com/a?b" => "/a", "http://example.com:/a" => "/a", "HTTP://example.com?b" => "/", "/a" => "/a"}.each do |target, path|
+      answer = ask("GET #{target} HTTP/1.1\r\nHost: a:\r\nConnection: close\r\n\r\n")
+      assert_equal [200, path], [answer.first, @app.seen.empty? ? nil : @app.seen.pop["PATH_INFO"]], target
+    end
+    refute_includes @log.string, "ERROR"
+  end
+
   test "a trailer section that comes in pieces is no mistake of the server" do
     start
     socket = connect

@@ -211,7 +211,8 @@ static void add_server(VALUE env)
         const char *colon = end == NULL ? NULL : memchr(end, ':', text.length - (size_t)(end - text.at));
         size_t name_length = colon == NULL ? text.length : (size_t)(colon - text.at);
         name = rb_hk_string(hk_bytes(text.at, name_length));
-        if (colon != NULL) {
+        /* An empty port is none: RFC 3986, section 3.2.3. */
+        if (colon != NULL && name_length + 1 < text.length) {
             port = rb_hk_string(hk_bytes(colon + 1, text.length - name_length - 1));
         }
         RB_GC_GUARD(host);

@@ -17,12 +17,11 @@ module Hikyaku
         # wakes three threads, which costs more than the request.
         NEXT_REQUEST_SECONDS = 0.002
         VERSIONS = %w[HTTP/1.0 HTTP/1.1].freeze
-        AUTHORITY = %r{\A[A-Za-z][A-Za-z0-9+.-]*://([^/?#]+)}
         LIMITS = HTTP::Parser::Limits.new
         # A body may take so many bytes on its way, and so many for each of its own: beyond that chunks are there to make work.
         MOST_FRAMING = 65_536
         FRAMING = 16
-        private_constant :NEXT_REQUEST_SECONDS, :VERSIONS, :AUTHORITY, :LIMITS, :MOST_FRAMING, :FRAMING
+        private_constant :NEXT_REQUEST_SECONDS, :VERSIONS, :LIMITS, :MOST_FRAMING, :FRAMING
 
         # @return [Puma::ThreadPool] where others may be waiting for a thread
         attr_writer :pool
@@ -78,6 +77,15 @@ module Hikyaku
           refuse(408, "too slow")
         end
 
+        # Puma looks for a request line in what is no request, to say what is wrong with it, and takes for granted that it is there.
+        #
+        # @return [Integer] bytes that were read
+        def parser_execute
+          super
+        rescue NoMethodError
+          refuse(400, "there is no request line")
+        end
+
         private
 
         # Puma takes chunks that RFC 9112, section 7.1, does not know, and fails at others. The parser reads them as the engine in C does.
@@ -127,8 +135,20 @@ module Hikyaku
           refuse(400, "the field Host") if host ? !(host.empty? || host == @host || HTTP::Parser::Target.authority?(host)) : env["SERVER_PROTOCOL"] == "HTTP/1.1"
           # Of a connection's requests it is the same, nearly always.
           @host = host
-          authority = env["REQUEST_URI"].to_s[AUTHORITY, 1]
-          env["HTTP_HOST"] = authority if authority
+          # An empty port is none: RFC 3986, section 3.2.3.
+          env["HTTP_HOST"] = host.chomp(":") if host&.end_with?(":")
+          take_target unless env["REQUEST_URI"].start_with?("/")
+        end
+
+        # Puma takes what has no authority, or user information, and says of no path that it is empty.
+        def take_target
+          target = HTTP::Parser::Target.new(env["REQUEST_METHOD"], env["REQUEST_URI"].b)
+          return if target.form == :asterisk
+          env["HTTP_HOST"] = target.authority.chomp(":")
+          env["REQUEST_PATH"] = target.path.empty? ? "/" : target.path
+          env["QUERY_STRING"] = target.query.to_s
+        rescue HTTP::Parser::Malformed => error
+          refuse(error.status, error.message)
         end
 
         # A request that says both how long its body is and that it is chunked is refused: two readers may take two
