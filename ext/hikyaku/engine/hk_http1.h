@@ -17,8 +17,8 @@
  * has at most one Host, of good syntax, and in HTTP/1.1 one. What is refused is the same however the bytes were cut.
  *
  * Four things that servers send are taken, in responses alone: a line of a head that ends with LF (RFC 9112, section
- * 2.2; not of a chunk or a trailer, for which no reader is allowed that); a Content-Length that is said several times and always
- * the same is told as one (RFC 9110, section 8.6); a Transfer-Encoding of nothing but "identity", without
+ * 2.2; not of a chunk or a trailer, for which no reader is allowed that); a Content-Length that is said several times
+ * and always the same is told as one (RFC 9110, section 8.6); a Transfer-Encoding of nothing but "identity", without
  * Content-Length, in HTTP/1.1, not of a 1xx, says nothing, so that the body lasts until the connection is closed; a 204
  * with such a Transfer-Encoding, or a good one, has no body (RFC 9112, section 6.3) and is the last of its connection.
  */

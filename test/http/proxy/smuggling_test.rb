@@ -80,7 +80,7 @@ class HTTPProxySmugglingTest < Minitest::Test
   ANSWERS = [
     "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello", "HTTP/1.1 200 OK\r\nContent-Length: +5\r\n\r\nhello",
     "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "HTTP/1.1 200 OK\r\nX: a\r\n b\r\nContent-Length: 0\r\n\r\n",
-    "HTTP/1.1 200 OK\nContent-Length: 0\n\n", "HTTP/1.1 200 OK\r\nX: a\rSet-Cookie: b\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 200 OK\r\nX: \0\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 200 OK\r\nX : y\r\nContent-Length: 0\r\n\r\n",
+    "HTTP/1.1 200 OK\nContent-Length: 0\nContent-Length: 5\n\nhello", "HTTP/1.1 200 OK\r\nX: a\rSet-Cookie: b\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 200 OK\r\nX: \0\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 200 OK\r\nX : y\r\nContent-Length: 0\r\n\r\n",
     "HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\nhello", "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n", "HTTP/1.1 200 OK\r\n#{"X: y\r\n" * 101}\r\n", "ICY 200 OK\r\n\r\n", "<html>\r\n"
   ].freeze
   OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
@@ -125,6 +125,14 @@ class HTTPProxySmugglingTest < Minitest::Test
       browser.write(format("#{POST}Content-Length: #{smuggled.size}\r\n\r\n#{smuggled}GET http://%<host>s/next HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", host: host(origin)))
       assert_equal 2, browser.read.scan("HTTP/1.1 200 ").size
       assert_equal [["POST / HTTP/1.1", smuggled], ["GET /next HTTP/1.1", ""]], origin.received.map { |bytes| [bytes[/\A[^\r]*/], bytes.partition("\r\n\r\n").last] }
+    end
+  end
+
+  test "an answer whose lines end with LF is passed on with CRLF" do
+    with_origin(->(bytes) { "HTTP/1.1 200 OK\nX: a\nContent-Length: 0\n\n" if bytes.end_with?("\r\n\r\n") }) do |origin, proxy|
+      browser = connect(proxy)
+      browser.write(format("GET http://%<host>s/ HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", host: host(origin)))
+      assert_match(/\AHTTP\/1\.1 200 .*\r\nx: a\r\n(?:[^\n]*\r\n)*\z/m, browser.read)
     end
   end
 
