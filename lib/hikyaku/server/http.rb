@@ -29,7 +29,7 @@ module Hikyaku
       DETAILS = {
         400 => "the request is not understood",
         408 => "the request took too long to arrive",
-413 => "the body is larger than max_request_bytes allows",
+        413 => "the body is larger than max_request_bytes allows",
         431 => "a part of the request is larger than any that is needed",
         501 => "the request's method or transfer coding is not known here",
         503 => "the hub is stopping",
