@@ -328,7 +328,7 @@ class ItemsController < ActionController::Base
   KINDS = {
     "nil" => nil, "true" => true, "integer" => -7, "wide integer" => 2**70, "float" => 0.1 + 0.2, "float below zero" => -0.0, "large float" => 1e22, "small float" => 5e-324, "NaN" => Float::NAN,
     "infinity" => -Float::INFINITY, "decimal" => BigDecimal("12.340"), "decimal NaN" => BigDecimal("NaN"), "rational" => 1/3r, "complex" => Complex(1, 2), "text" => "Hōryū \u{1F600}", "HTML" => "<a href='x'>&amp;</a>",
-    "separators" => "a\u2028b\u2029c", "controls" => "\u0000\t\n\"\\\u007F/", "latin" => "Br\xFCcke".dup.force_encoding("ISO-8859-1"), "ascii bytes" => "abc".b, "bytes" => "\xFF\x00".b, "broken" => "\xFF".dup,
+    "separators" => "a\u2028b\u2029c", "controls" => "\u0000\t\n\"\\\u007F/", "latin" => (+"Br\xFCcke").force_encoding("ISO-8859-1"), "ascii bytes" => "abc".b, "bytes" => "\xFF\x00".b, "broken" => +"\xFF",
     "safe" => "<b>".html_safe, "inquiry" => "a".inquiry, "symbol" => :"a<b", "time" => Time.at(0, 5_000_000, :nsec, in: "+02:00"), "UTC" => Time.utc(2026, 1, 2, 3, 4, 5, 678_000), "zoned" => Time.utc(2026).in_time_zone("Tokyo"),
     "date and time" => DateTime.new(2024, 1, 2, 3, 4, 5.678r), "date" => Date.new(2024, 2, 29), "duration" => 90.minutes, "range" => 1..3, "endless range" => (1..), "range of times" => Time.utc(2026)..Time.utc(2027),
     "pattern" => /a+<b>/, "set" => Set[1, :b, "<"], "enumerator" => [1, 2].each, "structure" => Row.new(1, Time.utc(2026)), "opaque" => Opaque.new, "hash" => {"a" => 1, :b => {c: [nil]}}, "keys" => {1 => 2, nil => 3, 1.5 => 4, Date.new(2026) => 5, "<&>" => 6, [1] => 7},
