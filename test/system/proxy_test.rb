@@ -47,6 +47,7 @@ class ProxySystemTest < Minitest::Test
 
     def content(request)
       case request.path
+      when %r{\A/i/.*\.js\z} then ["text/javascript", ""]
       when %r{\A/i/} then ["image/gif", PIXEL]
       when "/s.css" then ["text/css", "body { color: rgb(1, 2, 3) }"]
       when "/s.js" then ["text/javascript", "window.ran = true"]
