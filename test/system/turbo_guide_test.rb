@@ -43,6 +43,24 @@ class TurboGuideTest < Minitest::Test
     assert_equal "forbidden", tab.js("document.querySelector('hikyaku-stream-source').title")
   end
 
+  # Its token may be of the second in which it is revoked: most of these rounds take less than one.
+  test "whoever signs out as soon as the page is there is refused, and receives nothing more" do
+    bob = open_page(other, "/conversations/1", who: "Bob")
+    4.times do |round|
+      ada = open_page(one, "/conversations/1", who: "Ada")
+      assert_equal 200, ada.js_async(LEAVE)
+      ada.until("it goes on") { shown(ada) == '"please sign in again"' }
+      send_message(bob, "for members #{round}")
+      await_message(bob, "for members #{round}")
+      refute_includes ada.text("body"), "for members #{round}"
+      ada.close
+    end
+  end
+
+  # As the button does, but the page stays.
+  LEAVE = "fetch(document.querySelector('#leave').form.action, {method: 'POST', body: new FormData(document.querySelector('#leave').form)}).then((answer) => answer.status)"
+  private_constant :LEAVE
+
   private
 
   def url = "http://localhost:#{@line.port}"
