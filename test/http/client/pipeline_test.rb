@@ -206,7 +206,7 @@ class HTTPClientPipelineTest < Minitest::Test
   end
 
   BROKEN = [
-    "GET / HTTP/1.1\r\n", "HTTP/2 200 OK\r\n", "HTTP/1.1 20 OK\r\n", "HTTP/1.1  200 OK\r\n", "\r\n", "<html>\r\n", "\x16\x03\x01\n", "HTTP/1.1 200 OK\n\n",
+    "GET / HTTP/1.1\r\n", "HTTP/2 200 OK\r\n", "HTTP/1.1 20 OK\r\n", "HTTP/1.1  200 OK\r\n", "\r\n", "<html>\r\n", "\x16\x03\x01\n", "HTTP/1.1 200 OK\rX: y\n\n",
     "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 1, 2\r\n\r\n",
     "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n", "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
     "HTTP/1.1 200 OK\r\nX : y\r\n\r\n", "HTTP/1.1 200 OK\r\n X: y\r\n\r\n", "HTTP/1.1 200 OK\r\nX: \0\r\n\r\n", "HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n",
