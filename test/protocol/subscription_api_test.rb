@@ -63,8 +63,8 @@ class Protocol::SubscriptionApiTest < Protocol::Test
     follow(topic("after"))
     stream = subscribe({"match_urlpattern" => "#{root}/:t/:m/:s", "last_event_id" => cursor}, token: admin)
     assert_equal cursor, stream["mercure-last-event-id"]
-    documents = stream.take(2).map { |event| JSON.parse(event.data)["match"] }
-    assert_includes documents, topic("after")
+    # Streams of other tests may end meanwhile.
+    document = JSON.parse(stream.next.data) until document&.values_at("match", "active") == [topic("after"), true]
     assert_equal [topic("before")], mine(response).map { |document| document["match"] }
   end
 
