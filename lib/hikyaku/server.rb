@@ -52,8 +52,8 @@ module Hikyaku
     # @raise [NativeUnavailable] the engine in C is not there, and this is neither developer mode nor was the one in Ruby asked for
     # @raise [Error] what the broker's storage says
     def start
-      # Who can connect is served: not before what is kept was read.
       @config = Web::EngineChoice.settle(@config, logger: @logger)
+      # Who can connect is served: not before what is kept was read.
       @listener = Listener.new(@config.address, listening: false)
       @config = @config.with(listen: @listener.address.to_s) if @config.address.port == 0
       remarks = settle_limits

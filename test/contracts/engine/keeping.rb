@@ -18,6 +18,24 @@ module KeepingContract
     end
   end
 
+  # @param folder [String] in use
+  # @yieldparam copy [String] of the folder as it is
+  # @yieldparam behind [String] the id of an update that the engine has published since then; it has the folder no more
+  def with_copy(folder)
+    Dir.mktmpdir do |copy|
+      FileUtils.cp_r("#{folder}/.", copy)
+      behind = publish("/a", "behind the copy")
+      @engine.abandon_storage
+      yield copy, behind
+    end
+  end
+
+  # The engine on the copy gives no id that was given behind it, and tells a gap.
+  def assert_other_ids(kept, behind)
+    refute_equal behind, publish("/a", "of the copy")
+    assert_equal [kept, [:lost, "of the copy"]], read_after(kept)
+  end
+
   # Another process, after the one before has ended, or died.
   def restart(die: false, **options)
     die ? @engine.abandon_storage : @engine.close_storage
@@ -149,13 +167,9 @@ module KeepingContract
       with_storage do |folder|
         @engine = make_engine(storage: @storage)
         kept = publish("/a", "kept")
-        Dir.mktmpdir do |copy|
-          FileUtils.cp_r("#{folder}/.", copy)
-          behind = publish("/a", "behind the copy")
-          @engine.abandon_storage
+        with_copy(folder) do |copy, behind|
           @engine = make_engine(storage: @storage.merge(folder: copy))
-          refute_equal behind, publish("/a", "of the copy")
-          assert_equal [kept, [:lost, "of the copy"]], read_after(kept)
+          assert_other_ids(kept, behind)
           @engine.abandon_storage
         end
       end
@@ -165,15 +179,11 @@ module KeepingContract
       with_storage do |folder|
         @engine = make_engine(storage: @storage)
         kept = publish("/a", "kept")
-        Dir.mktmpdir do |copy|
-          FileUtils.cp_r("#{folder}/.", copy)
-          behind = publish("/a", "behind the copy")
-          @engine.abandon_storage
+        with_copy(folder) do |copy, behind|
           sleep 0.05 # files' times tell apart what is further apart than ticks of the kernel
           Dir["#{copy}/*"].each { |path| File.binwrite("#{folder}/#{File.basename(path)}", File.binread(path)) }
           begin_again
-          refute_equal behind, publish("/a", "of the copy")
-          assert_equal [kept, [:lost, "of the copy"]], read_after(kept)
+          assert_other_ids(kept, behind)
         end
       end
     end
@@ -191,8 +201,7 @@ module KeepingContract
           FileUtils.rm_rf(Dir["#{folder}/*"])
           FileUtils.cp_r("#{copy}/.", folder)
           begin_again
-          refute_equal behind, publish("/a", "of the copy")
-          assert_equal [kept, [:lost, "of the copy"]], read_after(kept)
+          assert_other_ids(kept, behind)
           assert_equal :unknown, read_after(behind).last.first
           assert_match(/is a copy.*; how many were published after the copy was made is not known\./, @said.first.last)
           restart

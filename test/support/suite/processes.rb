@@ -50,9 +50,10 @@ module Suite
       note until input.wait_readable(EACH)
       %w[TERM KILL].each do |signal|
         deadline = now + GRACE
-        signalled = {}
+        signalled = []
         while note.any? && now < deadline
-          @known.each_value { |known| signal(signal, known.pid) unless signalled[known] || !(signalled[known] = true) }
+          (@known.values - signalled).each { |known| kill(signal, known.pid) }
+          signalled |= @known.values
           sleep 0.05
         end
       end
@@ -62,7 +63,7 @@ module Suite
 
     def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
-    def signal(name, pid)
+    def kill(name, pid)
       Process.kill(name, pid)
     rescue Errno::ESRCH, Errno::EPERM
       nil

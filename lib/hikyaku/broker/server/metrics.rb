@@ -73,7 +73,8 @@ module Hikyaku
           @longest_sync = 0
         end
 
-        # @return [Hash, nil] totals by state and, of the queues with most messages, each; nil when the broker has ended
+        # @return [Hash, nil] totals by state, and the figures of single queues, those with most dead letters and then with most messages first; of none
+        #   where there are very many queues; nil when the broker has ended
         def overview
           stats = @driver.stats or return
           totals = {queues: stats[:queues]}.merge(STATES.to_h { |state| [state, stats.fetch(state, 0)] })
