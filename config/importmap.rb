@@ -5,4 +5,5 @@
 
 pin "hikyaku", to: "hikyaku.js", preload: false
 pin "hikyaku-presence", to: "hikyaku-presence.js", preload: false
+pin "hikyaku-send", to: "hikyaku-send.js", preload: false
 pin "hikyaku-msgpack", to: "hikyaku-msgpack.js", preload: false

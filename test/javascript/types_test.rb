@@ -37,6 +37,7 @@ class TypesTest < Minitest::Test
   end
 
   {"hikyaku" => %w[EventParser Exchange Hikyaku LIMITS Stream pauseAfter], "hikyaku-presence" => %w[Roster],
+   "hikyaku-send" => %w[Expiring Replies SendError Throttle byType ephemeral send],
    "hikyaku-msgpack" => %w[Malformed MessagePackParser MessagePackSource Timestamp pack unpack]}.each do |name, exports|
     test "what #{name}.d.ts declares, #{name}.js has, and the reverse" do
       output, status = Open3.capture2e(@node, DECLARED, *%w[.d.ts .js].map { |ending| File.join(PACKAGE, "javascripts/#{name}#{ending}") })
@@ -49,7 +50,7 @@ class TypesTest < Minitest::Test
 
   test "every entry of the package leads to a module and its types" do
     entries = JSON.parse(File.read(File.join(PACKAGE, "package.json"))).fetch("exports")
-    assert_equal [".", "./presence", "./msgpack"], entries.keys
+    assert_equal [".", "./presence", "./send", "./msgpack"], entries.keys
     entries.each_value { |entry| assert_equal %w[types default], entry.keys.each { |key| assert_path_exists File.join(PACKAGE, entry[key]) } }
   end
 

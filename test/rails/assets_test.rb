@@ -35,11 +35,11 @@ class AssetsTest < Minitest::Test
     answer = run_application(%w[propshaft importmap-rails], <<~RUBY)
       asset = Rails.application.assets.load_path.find("hikyaku.js")
       map = JSON.parse(Rails.application.importmap.to_json(resolver: ActionController::Base.helpers))
-      {file: asset.path.to_s, import: map["imports"]["hikyaku"], others: map["imports"].values_at("hikyaku-presence", "hikyaku-msgpack")}
+      {file: asset.path.to_s, import: map["imports"]["hikyaku"], others: map["imports"].values_at("hikyaku-presence", "hikyaku-send", "hikyaku-msgpack")}
     RUBY
     assert_equal File.join(ROOT, "app/assets/javascripts/hikyaku.js"), answer["file"]
     assert_match(%r{\A/assets/hikyaku-\h+\.js\z}, answer["import"])
-    %w[presence msgpack].zip(answer["others"]) { |name, path| assert_match(%r{\A/assets/hikyaku-#{name}-\h+\.js\z}, path) }
+    %w[presence send msgpack].zip(answer["others"]) { |name, path| assert_match(%r{\A/assets/hikyaku-#{name}-\h+\.js\z}, path) }
   end
 
   test "what the application pins counts more" do
@@ -57,7 +57,8 @@ class AssetsTest < Minitest::Test
   test "the gem has the files" do
     spec = Gem::Specification.load(File.join(ROOT, "hikyaku.gemspec"))
     wanted = %w[app/assets/javascripts/hikyaku.js app/assets/javascripts/hikyaku.d.ts app/assets/package.json config/importmap.rb
-      app/assets/javascripts/hikyaku-msgpack.js app/assets/javascripts/hikyaku-msgpack.d.ts]
+      app/assets/javascripts/hikyaku-msgpack.js app/assets/javascripts/hikyaku-msgpack.d.ts
+      app/assets/javascripts/hikyaku-send.js app/assets/javascripts/hikyaku-send.d.ts]
     assert_empty wanted - Dir.chdir(ROOT) { spec.files }
   end
 

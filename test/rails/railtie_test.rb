@@ -52,6 +52,14 @@ class RailtieTest < Minitest::Test
     assert_raises(ActionController::RoutingError) { request("GET", "#{HUB}x") }
   end
 
+  test "a controller knows the correlation of a request, and takes nothing else for one" do
+    correlation = "0123456789abcdef" * 2
+    assert_equal [correlation], JSON.parse(request("POST", "/send_back", "HTTP_HIKYAKU_CORRELATION" => correlation).body)
+    [nil, "", "a", correlation * 2, "#{correlation}\n", "g" * 32, "#{correlation[1..]} ", "x\n#{correlation}"].each do |other|
+      assert_equal [nil], JSON.parse(request("POST", "/send_back", "HTTP_HIKYAKU_CORRELATION" => other).body), other.inspect
+    end
+  end
+
   test "a host that the application does not know is not served by the hub either" do
     assert_equal 403, request("GET", "http://evil.example#{HUB}?match=*").status
   end

@@ -71,6 +71,10 @@ class BooksController < ActionController::Base
     head :no_content
   end
 
+  def send_back
+    render json: [hikyaku_correlation]
+  end
+
   def too_much
     hikyaku_authorize subscribe: Array.new(200) { |n| "/books/#{n}" }
   end
@@ -85,6 +89,7 @@ RailsApplication.routes.draw do
   get "/books/1", to: "books#show"
   post "/enter", to: "books#enter"
   post "/leave", to: "books#leave"
+  post "/send_back", to: "books#send_back"
   post "/too_much", to: "books#too_much"
   # Of test/support/turbo_application.rb.
   resources :boards, only: :show

@@ -78,6 +78,12 @@ module Hikyaku
           .call(publish: publish, subscribe: subscribe, subject: subject&.to_s, expires_in: expires_in, payload: payload)
       end
 
+      # The correlation of a request of hikyaku-send.js: publish it as `correlation` of the data. By it the page recognises its own updates,
+      # and the answers to its requests.
+      #
+      # @return [String, nil] 32 hexadecimal digits; nil if the request has no header Hikyaku-Correlation of this form
+      def hikyaku_correlation = request.headers["Hikyaku-Correlation"].to_s[/\A\h{32}\z/]
+
       # Gives the browser a token, in the cookie that it shows the hub.
       #
       # Mercure draft-08, section "Cookie".

@@ -1,9 +1,10 @@
-// What programs write with the types of hikyaku.js, hikyaku-presence.js and hikyaku-msgpack.js, and mistakes that these are to notice. Compiled, and never run:
+// What programs write with the types of hikyaku.js, hikyaku-presence.js, hikyaku-send.js and hikyaku-msgpack.js, and mistakes that these are to notice. Compiled, and never run:
 // where the line after `@ts-expect-error` is no mistake, that is one.
 
 import {EventParser, Exchange, Hikyaku, LIMITS, Stream, pauseAfter} from "hikyaku";
 import type {ExchangeMessage, HikyakuElementEvents, HikyakuEvent, HikyakuStreamSourceElement, Source, State, StateDetail, World} from "hikyaku";
 import {Roster} from "hikyaku/presence";
+import {Expiring, Replies, SendError, Throttle, byType, ephemeral, send} from "hikyaku/send";
 import {Malformed, MessagePackParser, MessagePackSource, Timestamp, pack, unpack} from "hikyaku/msgpack";
 import type {Value} from "hikyaku/msgpack";
 import type {HikyakuPresenceElement, Presence, User} from "hikyaku/presence";
@@ -112,6 +113,38 @@ show(value);
 unpack("a");
 new MessagePackParser({onevent: ({data}) => show(data), onoversize: show}, {limit: 1_000}).push(new Uint8Array(1));
 show(new Malformed("it is broken").message);
+
+// ---- what a page sends
+
+const cursor = new Throttle("/cursors", {perSecond: 10, onerror: (error) => show(error.message)});
+cursor.send({x: 1});
+cursor.send();
+cursor.cancel();
+// @ts-expect-error a rate is a number
+new Throttle("/cursors", {perSecond: "10"});
+const typists = new Expiring<number, string>({seconds: 5, onchange: (names) => show([...names.values()].join())});
+typists.set(1, "Ada");
+typists.delete(1);
+// @ts-expect-error a name is a text
+typists.set(1, 2);
+// @ts-expect-error for how long?
+new Expiring({onchange: () => {}});
+const replies = new Replies();
+Hikyaku.subscribe("/hub", {match: "/a", ...ephemeral(({id, name}: {id: number; name: string}, event) => typists.set(id, name + event.type))});
+Hikyaku.subscribe("/hub", {match: "/a", ...replies});
+Hikyaku.subscribe("/hub", {match: ["/a", "/b"], ...byType({typing: ephemeral((data) => show(data.name)), reply: replies, other: {onmessage: ({data}) => show(data)}})});
+replies.ask<number>("/sums", [1, 2], {seconds: 5}).then((sum) => show(sum.toFixed()), (error) => {
+  if (error instanceof SendError) show(error.reason + (error.status ?? 0).toFixed() + (error.retryAfter ?? 0).toFixed());
+});
+// @ts-expect-error nobody knows what an answer is, until it is said
+replies.ask("/sums").then((sum) => show(sum.toFixed()));
+send("/rooms/1/typing", {typing: true}, {method: "PUT", seconds: 1}).then((answer) => same<typeof answer, unknown>(true));
+// @ts-expect-error what is read is not sent
+send("/rooms/1", {}, {method: "GET"});
+// @ts-expect-error there is no such reason
+show(new SendError("why?", {reason: "because"}).message);
+// @ts-expect-error a function or a part is for a type, not a text
+byType({typing: "handler"});
 
 // ---- the parts
 
