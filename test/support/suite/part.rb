@@ -23,8 +23,8 @@ module Suite
     # What a browser, a client or a proxy sees alike with either engine: test/protocol has each engine's every answer.
     ONCE_OUTSIDE = [*%w[broker_examples browser_event_source client_vectors codec_compression deployment_guide http_client_servers nginx node_event_source ruby_clients]
       .map { |name| "test/integration/#{name}_test.rb" }, "test/readme_test.rb"].freeze
-    ONCE = (%w[client_firefox client_turbo from_action_cable javascript_guide presence proxy representations testing_guide ticker_examples turbo_guide] +
-      %w[bookshop live live_processes processes].map { |name| "rails_#{name}" }).map { |name| "test/system/#{name}_test.rb" }.freeze
+    ONCE = (%w[both_ways_guide client_firefox client_turbo from_action_cable javascript_guide presence proxy representations testing_guide ticker_examples turbo_guide] +
+      %w[bookshop live live_processes meeting processes].map { |name| "rails_#{name}" }).map { |name| "test/system/#{name}_test.rb" }.freeze
 
     # What turbo-rails does differently where Action Cable is there too.
     CABLE = %w[broadcasting commit page refresh test_helper].map { |name| "test/rails/turbo_#{name}_test.rb" }.freeze
