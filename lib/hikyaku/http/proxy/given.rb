@@ -3,28 +3,31 @@
 require "digest"
 require_relative "../cache/directives"
 require_relative "../cache/freshness"
+require_relative "fields"
 
 module Hikyaku
   module HTTP
     class Proxy
       # What the browsers of a user were given lately, and surely have in their own caches, so that it is not fetched ahead. Nothing of the answers is here, only of
       # which URL and until when they are fresh, by the heuristic of RFC 9111, section 4.2.2, too, as browsers have it: until then a browser does not ask. After it, it
-      # asks whether what it has is still right, and so does the proxy when it fetches ahead what it has with the same credentials; with others it has nothing.
+      # asks whether what it has is still right, and so does the proxy when it fetches ahead what came whole with the same credentials. With others, or where the
+      # browser was only told that what it has is right, the proxy has nothing to ask about, and would fetch all of it. Where a page changes its cookies while it
+      # loads, what was asked ahead with those from before is asked once more with the others.
       #
-      # Cookies change between two pages, and the browser is the same: the same User-Agent, and when it said cookies before, one of the same name. This is a guess.
-      # A browser that asks for what it was taken to have, several times on one page, is another, or has cleared its cache: all of that server is forgotten.
+      # Cookies come, change and go between two pages, and of one server not every path has the same; the browser is the same with the same User-Agent. This is a
+      # guess. One that asks for what it was taken to have, several times on one page, is another, or has cleared its cache: all of that server is forgotten.
       class Given
         MOST = 10_000
         MOST_BROWSERS = 1_000
-        MOST_COOKIES = 100
         MOST_WRONG = 3
         # With its own of these a request says nothing of what the browser has.
         OWN = %w[if-none-match if-modified-since if-range range cache-control pragma].freeze
-        private_constant :MOST, :MOST_BROWSERS, :MOST_COOKIES, :MOST_WRONG, :OWN
+        private_constant :MOST, :MOST_BROWSERS, :MOST_WRONG, :OWN
 
-        # A browser at one origin: what it was given has its number. The names of its cookies, and how often it was taken to have what it had not.
-        Browser = Struct.new(:number, :cookies, :wrong)
-        # What it was given: when it is not fresh any more, with which credentials it came, and whether a server can be asked about it.
+        # A browser at one origin: what it was given has its number. How often it was taken to have what it had not, what it said its cookies were with the page,
+        # whether it said others with what is in it, nil while it has asked for nothing of it, and whether that was so with the page before.
+        Browser = Struct.new(:number, :wrong, :cookies, :others, :fickle)
+        # What it was given: when it is not fresh any more, with which credentials the proxy can ask about it, nil with none, and whether the browser can.
         Answer = Struct.new(:number, :until, :credentials, :validators)
         private_constant :Browser, :Answer
 
@@ -45,13 +48,10 @@ module Hikyaku
         # @param headers [Array<Array(String, String)>] what it says, names in lower case
         # @return [void]
         def turn_page(origin, headers)
-          names = headers.filter_map { |name, value| value.scan(/(?:\A|;)\s*([^=;\s]+)/) if name == "cookie" }.flatten.first(MOST_COOKIES)
           @lock.synchronize do
             browser = browser(origin, headers)
-            another = browser.cookies.any? && (browser.cookies & names).empty?
-            browser = begin_anew(origin, headers) if another
-            browser.cookies = names
-            browser.wrong = 0
+            browser.fickle = browser.others unless browser.others.nil?
+            browser.wrong, browser.cookies, browser.others = 0, cookies_of(headers), nil
           end
         end
 
@@ -66,9 +66,10 @@ module Hikyaku
           seconds = seconds_of(answer)
           validators = !(answer["etag"] || answer["last-modified"]).nil?
           @lock.synchronize do
-            @answers.delete(key = key(address.url))
+            before = @answers.delete(key = key(address.url))
             next if seconds.nil? || !(seconds.positive? || validators)
-            @answers[key] = Answer.new(browser(address.origin, headers).number, @clock.call + seconds, credentials, validators)
+            own = credentials if kept?(answer, before&.credentials == credentials)
+            @answers[key] = Answer.new(browser(address.origin, headers).number, @clock.call + seconds, own, validators)
             @answers.shift if @answers.size > @most
           end
         end
@@ -80,8 +81,8 @@ module Hikyaku
         def given?(address, headers, credentials:)
           return false if no_cache?(headers)
           @lock.synchronize do
-            answer = had(address, browser(address.origin, headers)) or next false
-            answer.until > @clock.call || answer.credentials != credentials
+            answer = had(address, browser = browser(address.origin, headers)) or next false
+            answer.until > @clock.call || answer.credentials != credentials || !!browser.fickle
           end
         end
 
@@ -91,13 +92,13 @@ module Hikyaku
         # @param headers [Array<Array(String, String)>] what it says
         # @return [Boolean] whether it has nothing of what it was taken to have
         def asked(address, headers)
-          return false if headers.any? { |name, _| OWN.include?(name) }
           @lock.synchronize do
             browser = browser(address.origin, headers)
-            next false unless had(address, browser)
+            browser.others ||= browser.cookies != cookies_of(headers)
+            next false if headers.any? { |name, _| OWN.include?(name) } || !had(address, browser)
             @answers.delete(key(address.url))
             next false if (browser.wrong += 1) < MOST_WRONG
-            begin_anew(address.origin, headers).cookies = browser.cookies
+            begin_anew(address.origin, headers)
             true
           end
         end
@@ -126,19 +127,25 @@ module Hikyaku
 
         def begin_anew(origin, headers)
           @browsers.shift if @browsers.size >= MOST_BROWSERS
-          @browsers[name_of(origin, headers)] = Browser.new(@numbers += 1, [], 0)
+          @browsers[name_of(origin, headers)] = Browser.new(@numbers += 1, 0, [])
         end
+
+        # As digests, since they are secret.
+        def cookies_of(headers) = headers.filter_map { |name, value| key(value) if name == "cookie" }
 
         def name_of(origin, headers) = key("#{origin} #{headers.assoc("user-agent")&.last}")
 
         # So long a URL may be, and so secret.
         def key(text) = Digest::SHA256.digest(text)
 
-        # Nil where it is not kept, or of no use with other cookies: RFC 9110, section 12.5.5.
+        # A browser that says what it has is told that it is right, which leaves nothing with the proxy. What depends on anything it does not keep: RFC 9111, section 4.1.
+        def kept?(answer, before) = (answer.status == 200 || before) && !Fields.any?(answer)
+
+        # Nil where it is not kept. With Vary: Cookie it is, by Chromium for all cookies; another browser asks.
         def seconds_of(answer)
           directives = Cache::Directives.parse([answer["cache-control"]].compact)
-          return if ![200, 304].include?(answer.status) || directives.include?("no-store") || answer["vary"].to_s.match?(/\*|\bcookie\b/i)
-          return 0 if directives.include?("no-cache")
+          return if ![200, 304].include?(answer.status) || directives.include?("no-store")
+          return 0 if directives.include?("no-cache") || Fields.any?(answer)
           now = @clock.call
           freshness = Cache::Freshness.new(status: 200, headers: answer.headers, directives: directives, requested_at: now, received_at: now, heuristic: true)
           freshness.lifetime - freshness.age(now)
