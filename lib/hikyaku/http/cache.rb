@@ -155,12 +155,13 @@ module Hikyaku
         Found.new(:stale, stored: stored, validators: Validation.fields(asked, own), fallback: fallback)
       end
 
-      # Every response of that strong tag is renewed, those for other requests too: section 4.3.4. One that went meanwhile does not come back.
+      # Every response of that strong tag is renewed, those for other requests too: section 4.3.4. One that went meanwhile does not come back, and to what is for
+      # others as well nothing is added that is of one user.
       def renew(entry, renewed, headers, inquiry, times)
         twins = entry.strong? ? @shelf[entry.url].select { |other| other.etag == entry.etag && other.variance.meant_for?(inquiry) } : []
         supersede(entry.url, inquiry)
         twins.each do |twin|
-          next unless @shelf.include?(twin) && twin.variance.names == renewed.variance&.names
+          next unless @shelf.include?(twin) && twin.variance.like?(renewed.variance)
           @shelf.remove(twin)
           updated = twin.updated(headers, **times)
           @shelf.add(updated) if keep?(updated, inquiry)

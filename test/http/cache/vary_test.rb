@@ -73,7 +73,7 @@ class HTTPCacheVaryTest < Minitest::Test
   # Fields that may name a user: they are not known to name none.
   IDENTIFYING = %w[authorization cookie x-api-key api-key x-auth-token x-csrf-token x-session-id x-user-id x-tenant x-amz-security-token x-amz-date proxy-authorization
     from forwarded x-forwarded-for x-forwarded-user x-real-ip cf-access-jwt-assertion x-goog-api-key private-token baggage dpop signature sec-websocket-protocol
-    hx-current-url x-anything].freeze
+    hx-current-url sec-channel-token sec-fetched-by x-anything].freeze
   # Fields that name none.
   ANONYMOUS = %w[accept accept-language accept-encoding user-agent referer origin dnt priority save-data upgrade-insecure-requests sec-fetch-mode sec-ch-ua
     sec-ch-ua-platform sec-gpc sec-purpose x-requested-with x-request-id traceparent via].freeze
@@ -104,6 +104,24 @@ class HTTPCacheVaryTest < Minitest::Test
     answer(FRESH, request: ["cookie: secret", "x-api-key: key"])
     assert_equal %i[fresh miss], [kind(ask("x-api-key: key", "cookie: secret")), kind(ask("x-api-key: secret", "cookie: key"))]
     refute_includes Marshal.dump(cache), "secret"
+  end
+
+  test "the order of one field's values is a difference: a server may take the first or the last of them" do
+    answer(FRESH, request: ["x-user: one", "x-user: two"])
+    assert_equal %i[fresh miss], [kind(ask("x-user: one", "x-user: two")), kind(ask("x-user: two", "x-user: one"))]
+  end
+
+  test "what says that it is public and private is private" do
+    answer("#{FRESH}, public, private", request: ["x-user: one"])
+    assert_equal %i[fresh miss], [kind(ask("x-user: one")), kind(ask("x-user: two"))]
+  end
+
+  test "nothing of an answer to one user comes to what is for everybody" do
+    %w[en de].each { |language| answer("#{FRESH}, public", "vary: accept-language", "etag: \"a\"", request: ["accept-language: #{language}"]) }
+    found = ask("accept-language: en", "x-user: one", at: 61)
+    not_modified(found, "cache-control: private, max-age=60", "etag: \"a\"", "x-of-user: one", at: 61)
+    assert_equal %i[fresh stale stale], [kind(ask("accept-language: en", "x-user: one", at: 62)), kind(ask("accept-language: de", at: 62)), kind(ask("accept-language: de", "x-user: one", at: 62))]
+    refute_includes ask("accept-language: de", at: 62).stored.headers.map(&:first), "x-of-user"
   end
 
   test "two users of one URL do not push each other out" do

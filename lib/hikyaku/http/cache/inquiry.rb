@@ -21,9 +21,9 @@ module Hikyaku
           max-forwards origin pragma priority proxy-connection purpose referer rtt save-data te traceparent upgrade-insecure-requests user-agent via viewport-width
           width x-request-id x-requested-with].to_set.merge(CONDITIONS).freeze
         # User agent client hints, and what a browser says of the request itself: sec-fetch-mode, sec-ch-ua, sec-gpc.
-        ANONYMOUS_PREFIX = /\Asec-(?:ch|fetch|gpc|purpose)/
+        ANONYMOUS_PATTERN = /\Asec-(?:ch|fetch|gpc|purpose)(?:-|\z)/
         NOBODY = ""
-        private_constant :CONDITIONS, :SPACE, :ANONYMOUS, :ANONYMOUS_PREFIX, :NOBODY
+        private_constant :CONDITIONS, :SPACE, :ANONYMOUS, :ANONYMOUS_PATTERN, :NOBODY
 
         # @return [Directives]
         attr_reader :directives
@@ -71,8 +71,8 @@ module Hikyaku
         # @return [String] a digest, so that no secret stays in memory; empty where no field names anybody
         def identity
           @identity ||= begin
-            fields = @headers.reject { |name, _| ANONYMOUS.include?(name) || name.match?(ANONYMOUS_PREFIX) }
-            fields.empty? ? NOBODY : Digest::SHA256.digest(Marshal.dump(fields.map { |name, value| [name.b, value.b] }.sort))
+            fields = @headers.reject { |name, _| ANONYMOUS.include?(name) || name.match?(ANONYMOUS_PATTERN) }
+            fields.empty? ? NOBODY : Digest::SHA256.digest(Marshal.dump(fields.map { |name, value| [name.b, value.b] }.group_by(&:first).sort))
           end
         end
 

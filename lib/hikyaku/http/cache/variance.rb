@@ -25,11 +25,16 @@ module Hikyaku
           # @return [Variance, nil] nil for what answers no other request: with "*", what is no name, or more than can be compared
           def of(headers, inquiry)
             names = named(headers) or return
-            identity = inquiry.identity unless Directives.parse(Fields.values(headers, "cache-control")).include?("public")
-            new(names.map { |name| [name, inquiry.selecting(name)] }, identity)
+            new(names.map { |name| [name, inquiry.selecting(name)] }, (inquiry.identity unless public?(headers)))
           end
 
           private
+
+          # Of the two the stricter counts: RFC 9111, section 4.2.1.
+          def public?(headers)
+            directives = Directives.parse(Fields.values(headers, "cache-control"))
+            directives.include?("public") && !directives.include?("private")
+          end
 
           def named(headers)
             text = Fields.values(headers, "vary").map(&:b).join(",")
@@ -58,11 +63,19 @@ module Hikyaku
         # @return [Boolean] whether who asks may know of it
         def meant_for?(inquiry) = @identity.nil? || inquiry.identity == @identity
 
+        # @param other [Variance, nil]
+        # @return [Boolean] whether what varies by the same is for the same
+        def like?(other) = !other.nil? && names == other.names && @identity == other.identity
+
         # @return [Integer]
         def bytes = @selecting.sum(@identity.to_s.bytesize) { |name, value| name.bytesize + value.to_s.bytesize + FIELD_BYTES }
 
         # @return [String] without what may be secret
         def inspect = "#<#{self.class} #{names.join(" ")}>"
+
+        protected
+
+        attr_reader :identity
       end
     end
   end
