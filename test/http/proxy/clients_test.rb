@@ -32,6 +32,20 @@ class HTTPProxyClientsTest < Minitest::Test
     assert_same first, @clients.use("a", &:itself)
   end
 
+  test "clients go while many others come, and nobody waits for ever" do
+    with_origin(->(bytes) { "HTTP/1.1 200 OK\r\nContent-Length: 50000\r\n\r\n#{"x" * 50_000}" if bytes.end_with?("\r\n\r\n") }) do |origin, _|
+      address = Hikyaku::HTTP::Address.parse("http://#{host(origin)}/")
+      4.times do |round|
+        threads = Array.new(60) do |number|
+          Thread.new { 3.times { |time| @clients.use("#{round} #{number} #{time}", address.origin) { |client| client.open("#{address.url}#{number}", alone: false) { |stream| stream.each {} } } } }
+        end
+        assert threads.all? { |thread| thread.join(60) }
+      ensure
+        threads&.each(&:kill)
+      end
+    end
+  end
+
   test "a client that is in use is not closed, and goes when it is not any more" do
     with_origin(->(bytes) { "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nha#{"lf" if bytes.include?("/whole")}" if bytes.end_with?("\r\n\r\n") }) do |origin, _|
       @clients.use("busy") do |client|

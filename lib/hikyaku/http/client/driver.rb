@@ -98,8 +98,13 @@ module Hikyaku
           drive(fetch)
         end
 
+        # The thread of its own ends by itself: where one is killed that waits for the lock, Ruby 3.1 has nobody else wake up who waits for it.
+        #
         # @return [void]
-        def close = @attendant&.kill
+        def close
+          @work&.close
+          wake
+        end
 
         # @return [Boolean] whether this is the process that made it
         def own? = @pid == Process.pid
@@ -113,6 +118,7 @@ module Hikyaku
         end
 
         def attend
+          return if @work.closed?
           @attendant = nil unless @attendant&.alive?
           @attendant ||= Thread.new do
             while @work.pop
