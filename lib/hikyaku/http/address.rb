@@ -104,6 +104,17 @@ module Hikyaku
         [@parsed.username, @parsed.password]
       end
 
+      # @param query [String] as it stands in a URL
+      # @return [Address] with it behind the query that there is
+      # @raise [InvalidURL]
+      # @api private
+      def with_query(query)
+        return self if query.empty?
+        own = @target[/\?(.*)\z/m, 1].to_s.delete_suffix("&")
+        own << "&" unless own.empty?
+        Address.parse("?#{own}#{query}", base: self).tap { |address| raise InvalidURL, "#{address.origin} with its query is longer than #{MAX_BYTES} bytes" if address.url.bytesize > MAX_BYTES }
+      end
+
       # @return [String]
       def to_s = @url
 

@@ -38,7 +38,7 @@ module Hikyaku
 
     # Something took longer than it may.
     class TimedOut < RequestFailed
-      # @return [Symbol] :resolve, :connect, :handshake, :write, :first_byte, :read or :total
+      # @return [Symbol] :resolve, :connect, :handshake, :write, :first_byte, :head, :read or :total
       attr_reader :phase
 
       # @param message [String]
@@ -58,7 +58,7 @@ module Hikyaku
     class ConnectionLost < RequestFailed
     end
 
-    # What came is no answer, or certainly none to this request.
+    # What came is no answer, or certainly none to this request, or its body is not what it was to be read as.
     class BadResponse < RequestFailed
     end
 
@@ -68,6 +68,21 @@ module Hikyaku
 
     # More redirects than are followed, or one that leads to where none is.
     class BadRedirect < RequestFailed
+    end
+
+    # An answer whose status is 400 or above, where the caller wants none such: see {Response#raise_for_status}.
+    class BadStatus < RequestFailed
+      # @return [Response] of an answer that is taken piece by piece, without its body
+      attr_reader :response
+
+      # @param response [Response]
+      def initialize(response)
+        @response = response
+        super("the answer to #{response.url} has the status #{response.status}", url: response.url)
+      end
+
+      # @return [Integer] 400 to 999
+      def status = @response.status
     end
 
     # The caller did not want the answer any more, or the client was closed.

@@ -24,7 +24,7 @@ module Hikyaku
       # @return [nil]
       def status = nil
 
-      # There is none: nor a body, headers or a text.
+      # There is none: nor a body, headers, a text, or an object.
       #
       # @return [void] never
       # @raise [RequestFailed] always
@@ -32,6 +32,13 @@ module Hikyaku
       alias_method :body, :value
       alias_method :headers, :value
       alias_method :text, :value
+      alias_method :raise_for_status, :value
+
+      # @param limits [Hash] see {Response#json}
+      # @return [void] never
+      # @raise [RequestFailed] always
+      def json(**limits) = value
+      alias_method :object, :json
 
       # @return [String]
       def inspect = "#<#{self.class} #{@url} #{@error.message}>"

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "address"
+require_relative "part"
 require_relative "request/size"
 
 module Hikyaku
@@ -50,7 +51,7 @@ module Hikyaku
       def initialize(method, url, headers: {}, body: nil, priority: nil, alone: false)
         @method = USUAL[method] || checked_method(method)
         @address = Address.parse(url)
-        raise ArgumentError, "the body is a #{body.class}; it is a String, or what can be read" unless body.nil? || body.is_a?(String) || body.respond_to?(:read)
+        raise ArgumentError, "the body is a #{body.class}; it is a String, or what can be read, as File.open(path) is" unless body.nil? || body.is_a?(String) || Part.readable?(body)
         @body = body.is_a?(String) ? body.b.freeze : body
         @length = nil
         @headers = headers.empty? ? NONE : checked(headers)

@@ -1,9 +1,17 @@
 # frozen_string_literal: true
 
+require_relative "../codec"
+require_relative "errors"
+
 module Hikyaku
   module HTTP
     # An answer, whole: a value.
     class Response
+      BYTE_ORDER_MARK = "\xEF\xBB\xBF".b.freeze
+      CLIENT_ERROR = 400 # and above
+      TYPES = {json: %r{\A(?:application|text)/(?:[\w.-]+\+)?json\z}, msgpack: %r{\Aapplication/(?:[\w.-]+\+|vnd\.|x-)?(?:msgpack|mpac)\z}}.freeze
+      private_constant :BYTE_ORDER_MARK, :CLIENT_ERROR, :TYPES
+
       # @return [Integer] 200 to 999
       attr_reader :status
       # @return [Array<Array(String, String)>] names in lower case, and values, in order
@@ -64,6 +72,35 @@ module Hikyaku
         decoded(Encoding::UTF_8)
       end
 
+      # The body, read as JSON whatever its Content-Type says, as browsers do. A key that stands twice in an object is an error, as all else that two readers
+      # could understand differently. RFC 8259.
+      #
+      # @param limits [Hash{Symbol => Integer}] max_depth: and max_items:, see {Codec::Format#load}
+      # @return [Object] of nil, true, false, numbers, text, arrays, and hashes with text for keys
+      # @raise [BadResponse] it is none; the message has nothing of the body
+      def json(**limits) = loaded(Codec[:json], **limits)
+
+      # The body, read as its Content-Type says: JSON or MessagePack.
+      #
+      # @param limits [Hash{Symbol => Integer}] see {#json}
+      # @return [Object] see {Codec::Format#load}
+      # @raise [BadResponse] it is neither, or not what it is said to be
+      # @raise [Codec::Unavailable] it is MessagePack, and the gem msgpack is not there
+      def object(**limits)
+        format = TYPES.keys.find { |name| said?(name) } or raise unreadable("is neither JSON nor MessagePack, by its type")
+        loaded(Codec[format], **limits)
+      end
+
+      # @return [self]
+      # @raise [BadStatus] the status is 400 or above
+      def raise_for_status
+        bad? ? raise(BadStatus, self) : self
+      end
+
+      # @return [Boolean] whether the status is 400 or above
+      # @api private
+      def bad? = @status >= CLIENT_ERROR
+
       # @return [self] see {Failure#value}
       def value = self
 
@@ -71,6 +108,18 @@ module Hikyaku
       def inspect = "#<#{self.class} #{@status} #{@url} #{@body.bytesize} bytes#{" #{@from}" unless @from == :network}>"
 
       private
+
+      def said?(name) = self["content-type"].to_s[/\A[^;,\s]*/].downcase.match?(TYPES.fetch(name))
+
+      # RFC 8259, section 8.1: a byte order mark may be passed over.
+      def loaded(format, **limits)
+        format.load(@body.delete_prefix(BYTE_ORDER_MARK), max_bytes: @body.bytesize, **limits)
+      rescue Codec::Malformed => error
+        advice = "; it says that it is MessagePack, which Response#object reads" if format.name == :json && said?(:msgpack)
+        raise unreadable("cannot be read as #{@body.empty? ? "#{error.message[/\A\w+/]}: it is empty" : error.message}#{advice}")
+      end
+
+      def unreadable(why) = BadResponse.new("the body of the answer to #{@url} (#{@status}, #{self["content-type"]&.inspect || "no Content-Type"}) #{why}", url: @url)
 
       def decoded(encoding)
         text = @body.dup.force_encoding(encoding)

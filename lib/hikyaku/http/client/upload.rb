@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require_relative "../errors"
+require_relative "../request/multipart"
+require_relative "../request/pipe"
 require_relative "wire"
 
 module Hikyaku
@@ -23,7 +25,8 @@ module Hikyaku
           @body = body
           @url = url
           @length = @left = length
-          @pipe = pipe_of(body)
+          @pipe = Request::Pipe.of(body)
+          @waits = !@pipe.nil? || body.is_a?(Request::Multipart)
           @awaited = nil
           @ended = false
         end
@@ -66,8 +69,8 @@ module Hikyaku
 
         # Whoever drives may be somebody else: what goes wrong in reading is not to reach him as it is.
         def read(count)
-          bytes = @pipe ? @body.read_nonblock(count, exception: false) : @body.read(count)
-          @awaited = (@pipe if bytes.is_a?(Symbol))
+          bytes = @waits ? @body.read_nonblock(count, exception: false) : @body.read(count)
+          @awaited = (@pipe || Request::Pipe.of(@body) if bytes.is_a?(Symbol))
           bytes.to_s.b unless @awaited
         rescue => error
           @awaited = nil
@@ -76,15 +79,6 @@ module Hikyaku
 
         def refuse(what)
           raise BodyFailed.new("the body for #{@url} #{what} the #{@length} bytes that were announced, by its size or the caller's Content-Length, and was broken off", url: @url)
-        end
-
-        # What may have nothing to read yet, and can be waited for. A file always can be read; of what is neither, nobody knows.
-        def pipe_of(body)
-          return unless body.respond_to?(:read_nonblock) && body.respond_to?(:to_io)
-          io = body.to_io
-          io if io.is_a?(IO) && !(io.is_a?(File) && io.stat.file?)
-        rescue
-          nil # then reading says why
         end
       end
     end
