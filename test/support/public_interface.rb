@@ -25,6 +25,7 @@ module PublicInterface
     Hikyaku::HTTP::Client::Memory
     Hikyaku::HTTP::Response
     Hikyaku::HTTP::Failure
+    Hikyaku::HTTP::Part
     Hikyaku::HTTP::Address
     Hikyaku::HTTP::Origin
     Hikyaku::HTTP::InvalidURL
@@ -36,6 +37,7 @@ module PublicInterface
     Hikyaku::HTTP::BadResponse
     Hikyaku::HTTP::ResponseTooLarge
     Hikyaku::HTTP::BadRedirect
+    Hikyaku::HTTP::BadStatus
     Hikyaku::HTTP::Canceled
     Hikyaku::HTTP::Cache
     Hikyaku::HTTP::Cache::Found

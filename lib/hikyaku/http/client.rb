@@ -1,13 +1,17 @@
 # frozen_string_literal: true
 
+require_relative "../http"
 require_relative "cache"
 require_relative "client/batch"
 require_relative "client/credentials"
 require_relative "client/driver"
 require_relative "client/memory"
+require_relative "client/notice"
 require_relative "client/request_manager"
 require_relative "client/settings"
+require_relative "part"
 require_relative "request"
+require_relative "request/content"
 
 begin
   require "hikyaku/native" # reads heads of responses
@@ -48,15 +52,25 @@ module Hikyaku
       #   others do, as with curl and browsers: a key in a field such as X-API-Key is told to whoever a server leads to. With max_redirects: 0 nobody is led
       # @param cookies [#parse, #cookies, nil] an HTTP::CookieJar of the gem http-cookie
       # @param proxy [Symbol, String, nil] :environment (http_proxy, https_proxy, all_proxy and no_proxy, see {Environment}), "http://HOST:PORT", or nil for none
+      # @param unix_socket [String, nil] the path of a socket on which every origin is reached, as with curl's --unix-socket; Host and TLS are those of the URL
       # @param ca_file [String, nil] certificates to trust in place of the system's, as PEM
       # @param verify [Boolean] false is for tests
+      # @param client_cert [String, OpenSSL::X509::Certificate, Array<OpenSSL::X509::Certificate>, nil] who this client is, for servers that ask: a file as
+      #   PEM, or objects; those that vouch for it come after it. Every origin that asks is shown it
+      # @param client_key [String, OpenSSL::PKey::PKey, nil] its key: a file as PEM, or an object; nil: in the file of the certificate
+      # @param client_key_password [String, nil] of that file
+      # @param retries [Integer] times that a request which is idempotent (RFC 9110, section 9.2.2) is asked again, when the answer is a 408, 429 or 503: after
+      #   the Retry-After that it says (section 10.2.3), else after half a second, a second, and so on
+      # @param max_retry_wait [Numeric] seconds; where a server wants more, or more than what is left of the request's timeout, its answer is given as it is
+      # @param raise_for_status [Boolean] whether an answer of the status 400 or above is a failure, {BadStatus}
+      # @param instrumenter [#instrument, nil] is told of each request, as ActiveSupport::Notifications is: see {Notice}
       # @param destinations [#call, nil] takes host, port and addresses before a connection is made, gives those that may be used, or raises
       # @param attended [Boolean] whether a thread of its own goes on with what was begun by {#fetch} while nobody waits for it
       # @param options [Hash] those named here that have a default in {Settings#initialize}
       # @raise [ArgumentError]
-      def initialize(memory: Memory.default_path, cache: false, headers: {}, attended: false, **options)
+      def initialize(memory: Memory.default_path, cache: false, headers: {}, attended: false, instrumenter: HTTP.instrumenter, **options)
         @attended = attended
-        @settings = Settings.new(cache: cache_of(cache), headers: headers, **options)
+        @settings = Settings.new(cache: cache_of(cache), headers: headers, instrumenter: instrumenter, **options)
         @memory = memory.is_a?(Memory) ? memory : Memory.new(memory, clock: WALL)
         begin_anew
       end
@@ -84,23 +98,20 @@ module Hikyaku
       def head(*urls, **options, &block) = request_all("HEAD", urls, **options, &block)
 
       # @param url [String, URI, Address]
-      # @param body [String, #read, nil]
       # @param options [Hash] see {#fetch}
       # @return [Response]
       # @raise [RequestFailed, InvalidURL, ArgumentError]
-      def post(url, body: "", **options) = request("POST", url, body: body, **options)
+      def post(url, **options) = request("POST", url, **options)
 
       # @param url [String, URI, Address]
-      # @param body [String, #read, nil]
       # @param options [Hash] see {#fetch}
       # @return [Response] see {#post}
-      def put(url, body: "", **options) = request("PUT", url, body: body, **options)
+      def put(url, **options) = request("PUT", url, **options)
 
       # @param url [String, URI, Address]
-      # @param body [String, #read, nil]
       # @param options [Hash] see {#fetch}
       # @return [Response] see {#post}
-      def patch(url, body: "", **options) = request("PATCH", url, body: body, **options)
+      def patch(url, **options) = request("PATCH", url, **options)
 
       # @param url [String, URI, Address]
       # @param options [Hash] see {#fetch}
@@ -122,6 +133,11 @@ module Hikyaku
       # @param request [Hash] what else is said of it
       # @option request [String, Symbol] :method GET
       # @option request [Hash] :headers
+      # @option request [Hash, Array, nil] :params behind the query that the URL has: as :form, but for files
+      # @option request [Object, nil] :json is the body, as JSON: what as_json knows (see {Codec::Format#dump}), and nil is none
+      # @option request [Hash, Array, nil] :form is the body, as a browser's form: nested as Rack reads it, `{book: {title: "x"}, tags: [1, 2]}` is
+      #   `book[title]=x&tags[]=1&tags[]=2`; an Array of pairs may have a name twice. With a {Part}, or something that is read, it is multipart/form-data
+      #   (RFC 7578), else application/x-www-form-urlencoded (URL Standard, section 5)
       # @option request [String, #read, nil] :body something that is read is sent once only: with its length, where it says its size or the headers have
       #   Content-Length, else in chunks. A pipe or a socket (read_nonblock, to_io) is
       #   waited for, beside all else, for as long as its timeout allows; of anything else `read` is called, and all that is under way waits for it
@@ -239,7 +255,9 @@ module Hikyaku
         end
       end
 
-      def build(url, method: "GET", headers: NONE, **more)
+      def build(url, method: "GET", headers: NONE, params: nil, json: nil, form: nil, **more)
+        url = Address.parse(url).with_query(Request::Content.query(params)) if params
+        headers, more[:body] = Request::Content.of(headers, body: more[:body], json: json, form: form) unless json.nil? && form.nil?
         request = Request.new(method, url, headers: @settings.headers.empty? ? headers : merged(headers), **more)
         request.address.user_information ? identified(request) : request
       end
@@ -292,6 +310,7 @@ module Hikyaku
 
       def submit(kind, request, timeout, *news)
         fetch = kind.new(request.address.url, @manager, @driver, timeout, *news)
+        fetch.notice = Notice.new(@settings.instrumenter, request, @driver.now) if @settings.instrumenter
         @manager.submit(request, fetch)
         fetch
       end

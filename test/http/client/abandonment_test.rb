@@ -85,6 +85,8 @@ class HTTPClientAbandonmentTest < Minitest::Test
       def answered(_response) = nil
 
       def came(_bytes) = nil
+
+      def unfinished = nil
     end
     Client::Exchange.new(Hikyaku::HTTP::Request.new("GET", "http://a.example/#{number}"), listener.new, number: number).tap { |one| one.sent!(0.0) }
   end

@@ -36,6 +36,8 @@ class HTTPClientPipelineTest < Minitest::Test
       @body << bytes
     end
 
+    def unfinished = nil
+
     def finished(seconds)
       @told << :finished
       @seconds = seconds
@@ -419,6 +421,25 @@ class HTTPClientPipelineTest < Minitest::Test
     receive(ONE + TWO)
     assert_equal [[200, "one"], nil], [one, two].map { |exchange| exchange.listener.answer }
     assert_predicate @pipeline, :over?
+  end
+
+  test "the time of a head is its own: from its first byte, and what stood still meanwhile does not count" do
+    ask("/1", "/2", "/3")
+    assert_nil @pipeline.ends_by(5)
+    receive(ONE[0, 10], 0.0)
+    receive(ONE[10, 5], 4.0)
+    assert_equal [5.0, false, true], [@pipeline.ends_by(5), @pipeline.head_late?(5, 4.9), @pipeline.head_late?(5, 5.0)]
+    receive(ONE[15..] + TWO[0, 10], 4.5)
+    assert_equal 9.5, @pipeline.ends_by(5)
+    @pipeline.resumed(20.0)
+    assert_equal 25.0, @pipeline.ends_by(5)
+    receive(TWO[10..] + EARLY + ONE[0, 10], 21.0)
+    assert_equal 26.0, @pipeline.ends_by(5)
+    receive(ONE[10..-2], 22.0)
+    assert_nil @pipeline.ends_by(5)
+    receive(ONE[-1], 90.0)
+    @pipeline.resumed(91.0)
+    assert_nil @pipeline.ends_by(5)
   end
 
   test "where there is no tail nothing is given up" do

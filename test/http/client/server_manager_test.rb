@@ -19,6 +19,8 @@ class HTTPClientServerManagerTest < Minitest::Test
 
     def came(_bytes) = nil
 
+    def unfinished = nil
+
     def interim(_response) = nil
 
     def finished(_seconds) = @done = true

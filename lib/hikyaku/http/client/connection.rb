@@ -129,7 +129,10 @@ module Hikyaku
 
         # @return [void]
         def resume
-          move(Process.clock_gettime(Process::CLOCK_MONOTONIC)) if paused?
+          if paused?
+            move(Process.clock_gettime(Process::CLOCK_MONOTONIC))
+            @pipeline.resumed(@moved_at)
+          end
           @paused_at = nil
         end
 
@@ -227,7 +230,9 @@ module Hikyaku
           return @opening.deadline unless @io
           return if @paused_at
           phase = phase_of_waiting or return
-          ((phase == :write) ? @written_at : [@moved_at, @written_at].max) + @patience.seconds(phase)
+          silent = ((phase == :write) ? @written_at : [@moved_at, @written_at].max) + @patience.seconds(phase)
+          bound = (@pipeline.ends_by(@patience.seconds(:head)) if phase == :read)
+          (bound && bound < silent) ? bound : silent
         end
 
         # @return [Boolean] whether nothing came for as long as may be
@@ -237,7 +242,9 @@ module Hikyaku
         def expire(now)
           return forsake if @outgoing.awaited && unanswered.all?(&:canceled?)
           return false unless expired?(now)
-          break_off(:timeout, @patience.error(phase_of_waiting))
+          phase = phase_of_waiting
+          phase = :head if phase == :read && @pipeline.head_late?(@patience.seconds(:head), now)
+          break_off(:timeout, @patience.error(phase))
           true
         end
 
@@ -330,7 +337,7 @@ module Hikyaku
           end
           return break_off(cause, error) if cause
           # On a slow, long way it would be one more packet in the uplink.
-          @incoming.acknowledge(@io) if !@far && @pipeline.midway?
+          @incoming.acknowledge(@io) if !@far && @pipeline.midway? && !@route.unix_socket
         rescue *CLOSED => error
           break_off(:reset, error)
         end

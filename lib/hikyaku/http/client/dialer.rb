@@ -16,10 +16,12 @@ module Hikyaku
       class Dialer
         STAGGER = 0.25 # seconds
         MOST_ADDRESSES = 8
+        # A Unix socket whose backlog is full is tried again after so many seconds: the system does not say when there is a place.
+        AGAIN = 0.05
         LOCAL_NAME = /(?:\A|\.)localhost\.?\z/
         LOOPBACK = %w[127.0.0.1 ::1].freeze
         NUMERIC = /\A(?:[0-9.]+|[0-9a-f:.]*:[0-9a-f:.]*(?:%\w+)?)\z/i
-        private_constant :STAGGER, :MOST_ADDRESSES, :LOCAL_NAME, :LOOPBACK, :NUMERIC
+        private_constant :AGAIN, :STAGGER, :MOST_ADDRESSES, :LOCAL_NAME, :LOOPBACK, :NUMERIC
 
         # @return [Float, nil] seconds from the first packet of a connection to its answer
         attr_reader :round_trip
@@ -29,14 +31,17 @@ module Hikyaku
         # @param timeouts [#resolve, #connect] seconds
         # @param wake [#call] called, from another thread, when the name is resolved
         # @param check [#call, nil] takes host, port and addresses, and gives those that may be used, or raises
-        def initialize(host, port, timeouts:, wake:, check: nil)
+        # @param unix_socket [String, nil] the path of a socket, which is connected to in place of host and port
+        def initialize(host, port, timeouts:, wake:, check: nil, unix_socket: nil)
           @host = host
           @port = port
           @timeouts = timeouts
           @wake = wake
           @check = check
+          @unix_socket = unix_socket
           @racing = {}
-          @addresses = @resolution = nil
+          @addresses = unix_socket && [unix_socket]
+          @resolution = nil
           @failures = []
           @cause = nil
         end
@@ -141,9 +146,9 @@ module Hikyaku
 
         # @return [Boolean] whether it is under way, or done
         def attempt(address, now)
-          info = Addrinfo.tcp(address, @port)
+          info = @unix_socket ? Addrinfo.unix(address) : Addrinfo.tcp(address, @port)
           socket = Socket.new(info.afamily, :STREAM, 0)
-          socket.setsockopt(:TCP, :NODELAY, 1)
+          socket.setsockopt(:TCP, :NODELAY, 1) unless @unix_socket
           if socket.connect_nonblock(info.to_sockaddr, exception: false) == :wait_writable
             @racing[socket] = [info, now]
           else
@@ -152,9 +157,16 @@ module Hikyaku
           true
         rescue SystemCallError, SocketError => error
           socket&.close
+          return again(address, now) if @unix_socket && error.is_a?(Errno::EAGAIN)
           @cause = error
           @failures << "#{address}: #{error.message[/\A[^-(]+/].strip}"
           false
+        end
+
+        def again(address, now)
+          @addresses.unshift(address)
+          @next = now + AGAIN
+          true
         end
 
         def look(now)
@@ -179,10 +191,13 @@ module Hikyaku
           @socket = socket
         end
 
-        def refusal = "no connection to #{@host}, port #{@port}: #{@failures.uniq.join("; ")}"
+        def where = @unix_socket ? "the socket #{@unix_socket}" : "#{@host}, port #{@port}"
+
+        # The address of a socket is its path, which stands there already.
+        def refusal = "no connection to #{where}: #{@failures.uniq.join("; ").delete_prefix("#{@unix_socket}: ")}"
 
         def timeout(phase)
-          what = (phase == :resolve) ? "no address for #{@host} within #{@timeouts.resolve} s" : "no connection to #{@host}, port #{@port}, within #{@timeouts.connect} s"
+          what = (phase == :resolve) ? "no address for #{@host} within #{@timeouts.resolve} s" : "no connection to #{where}, within #{@timeouts.connect} s"
           TimedOut.new(what, phase: phase)
         end
       end

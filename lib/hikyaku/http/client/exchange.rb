@@ -5,7 +5,8 @@ module Hikyaku
     class Client
       # One request on its way, until its answer is whole: what is repeated when a connection breaks off.
       #
-      # Its listener is told `answered(response)`, then `came(bytes)` as often as needed, then `finished(seconds)`; or `failed(error)`. When
+      # Its listener is told `answered(response)`, then `came(bytes)` as often as needed, and `unfinished` whenever all that came so far was told and it was
+      # not the end, then `finished(seconds)`; or `failed(error)`. When
       # the answer has to be fetched anew after it began, it is asked `restart`, and says whether that can be.
       class Exchange
         # RFC 9110, section 9.2.2: a repetition that fails is not repeated.
@@ -17,7 +18,7 @@ module Hikyaku
 
         # @return [Request]
         attr_reader :request
-        # @return [#answered, #came, #finished, #failed, #restart]
+        # @return [#answered, #came, #unfinished, #finished, #failed, #restart]
         attr_reader :listener
         # @return [Integer] in what order it was asked for
         attr_reader :number
@@ -40,7 +41,7 @@ module Hikyaku
           @number = number
           @attempts = 0
           @sent_at = @begun_at = nil
-          @canceled = @solitary = false
+          @canceled = @solitary = @led_elsewhere = false
           @conditional = VALIDATORS.any? { |name| request[name] } unless request.headers.empty?
         end
 
@@ -61,6 +62,14 @@ module Hikyaku
 
         # @return [Boolean] whether it wants a connection that was not used before
         def solitary? = @solitary
+
+        # It leads elsewhere, as its head says: what is left of it is wanted as far as it is soon there.
+        #
+        # @return [void]
+        def led_elsewhere! = @canceled = @led_elsewhere = true
+
+        # @return [Boolean]
+        def led_elsewhere? = @led_elsewhere
 
         # Nobody wants the answer any more.
         #

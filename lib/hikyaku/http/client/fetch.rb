@@ -19,6 +19,9 @@ module Hikyaku
         # @return [ConditionVariable]
         # @api private
         attr_reader :news
+        # @return [Notice, nil] which is told of the outcome by the first that waits for it
+        # @api private
+        attr_writer :notice
 
         # @api private
         def initialize(url, manager, driver, total = nil, news = ConditionVariable.new)
@@ -28,7 +31,7 @@ module Hikyaku
           @total = total
           @deadline = total && driver.now + total
           @news = news
-          @outcome = nil
+          @outcome = @notice = nil
         end
 
         # Waits.
@@ -41,8 +44,8 @@ module Hikyaku
         #
         # @return [Response, Failure]
         def outcome
-          @driver.wait(self)
-          @outcome
+          return awaited unless @notice
+          noticed(whole: true) { awaited }
         end
 
         # @return [Boolean] whether there is an outcome, so that {#value} does not wait
@@ -88,6 +91,17 @@ module Hikyaku
         def inspect = "#<#{self.class} #{@url} #{done? ? @outcome.status || "failed" : "under way"}>"
 
         private
+
+        def awaited
+          @driver.wait(self)
+          @outcome
+        end
+
+        # Once, in the thread of who waits, and outside of the lock.
+        def noticed(whole:, &block)
+          notice = @driver.synchronize { @notice.tap { @notice = nil } }
+          notice ? notice.around(@driver, whole: whole, &block) : yield
+        end
 
         def give_up(error)
           return if done?

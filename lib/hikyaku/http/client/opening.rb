@@ -2,6 +2,7 @@
 
 require "openssl"
 require_relative "dialer"
+require_relative "identity"
 require_relative "tunnel"
 
 module Hikyaku
@@ -21,7 +22,7 @@ module Hikyaku
         def initialize(route, settings, wake:)
           @route = route
           @settings = settings
-          @dialer = Dialer.new(route.host, route.port, timeouts: settings.timeouts, wake: wake, check: settings.destinations)
+          @dialer = Dialer.new(route.host, route.port, timeouts: settings.timeouts, wake: wake, check: settings.destinations, unix_socket: route.unix_socket)
           @phase = :dial
           @wants = nil
         end
@@ -100,7 +101,7 @@ module Hikyaku
         end
 
         def disagree(error)
-          advice = error.message.include?("certificate verify failed") ? "; if you trust it, name the certificate of who vouches for it with ca_file:" : ""
+          advice = error.message.include?("certificate verify failed") ? "; if you trust it, name the certificate of who vouches for it with ca_file:" : Identity.advice(error)
           raise ConnectFailed, "no agreement about TLS with #{@route.origin}: #{error.message}#{advice}"
         end
 

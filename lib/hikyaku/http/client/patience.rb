@@ -7,7 +7,7 @@ module Hikyaku
     class Client
       # How long the other side of a connection may do nothing, and what is said when it has.
       class Patience
-        SILENCE = {write: "took nothing", first_byte: "gave no answer", read: "gave no more of its answer"}.freeze
+        SILENCE = {write: "took nothing", first_byte: "gave no answer", head: "did not finish the head of its answer", read: "gave no more of its answer"}.freeze
         private_constant :SILENCE
 
         # @param route [Route]
@@ -17,7 +17,7 @@ module Hikyaku
           @timeouts = timeouts
         end
 
-        # @param phase [Symbol] :write, :first_byte or :read
+        # @param phase [Symbol] :write, :first_byte, :head or :read
         # @return [Numeric] seconds
         def seconds(phase) = @timeouts.public_send(phase)
 

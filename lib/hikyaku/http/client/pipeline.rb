@@ -37,7 +37,8 @@ module Hikyaku
         MOST_INTERIM = 16 # answers that are none, before one that is
         REMEMBERED = 64 # exchanges that were answered, to tell mixed up answers by
         WORTH_READING = 65_536 # bytes of an answer that nobody wants any more
-        private_constant :WORTH_READING, :MOST_INTERIM, :REMEMBERED
+        WORTH_WAITING = 1.0 # seconds for the rest of an answer of which its head was all that was wanted
+        private_constant :WORTH_READING, :WORTH_WAITING, :MOST_INTERIM, :REMEMBERED
 
         # @return [Array<Exchange>] oldest first
         attr_reader :unanswered
@@ -52,7 +53,7 @@ module Hikyaku
           @unanswered = []
           @batch = []
           @answered = @answered_of_batch = @batch_size = @interim = @bytes = 0
-          @response = @last_status = nil
+          @response = @last_status = @head_since = nil
           @last = @over = false
         end
 
@@ -119,6 +120,29 @@ module Hikyaku
           check_wanted
           @parser << bytes
           drain(now, &block)
+          return @unanswered.first.listener.unfinished if @response
+          @head_since = (@head_since || now unless @parser.idle?)
+        end
+
+        # When the other side has had all its time, though something comes: for a head, or for what is left of an answer whose head was all that was wanted.
+        #
+        # @param head_seconds [Numeric]
+        # @return [Float, nil] seconds of the monotonic clock
+        def ends_by(head_seconds)
+          return @head_since + head_seconds if @head_since
+          exchange = @unanswered.first
+          exchange.begun_at + WORTH_WAITING if @response && exchange.led_elsewhere?
+        end
+
+        # @param seconds [Numeric]
+        # @return [Boolean] whether a head has taken longer
+        def head_late?(seconds, now) = !@head_since.nil? && now >= @head_since + seconds
+
+        # What came of a head before nothing was read for a while was not slow.
+        #
+        # @return [void]
+        def resumed(now)
+          @head_since &&= now
         end
 
         # Nothing more comes.
@@ -169,6 +193,7 @@ module Hikyaku
         end
 
         def began(response, now)
+          @head_since = nil
           exchange = @unanswered.first
           return interim(response) if response.interim?
           raise Doubtful, "it switches protocols, and nobody asked for that" if response.status == 101
@@ -192,11 +217,14 @@ module Hikyaku
           @bytes += piece.bytesize
           exchange = @unanswered.first
           exchange.listener.came(piece)
-          raise Unwanted if exchange.canceled? && long_yet?
+          raise Unwanted if exchange.canceled? && long_yet?(exchange)
         end
 
-        # Less is sooner read than a connection opened.
-        def long_yet? = @response.content_length.nil? || @response.content_length - @bytes > WORTH_READING
+        # Less is sooner read than a connection opened. Of a redirect it is likely that it is short, of what was given up that it is long.
+        def long_yet?(exchange)
+          return @response.content_length - @bytes > WORTH_READING if @response.content_length
+          !exchange.led_elsewhere? || @bytes > WORTH_READING
+        end
 
         # Its end comes next.
         def interim(response)

@@ -120,15 +120,15 @@ module Hikyaku
         #
         # @param waiting [Waiting]
         # @param pipe [Boolean] whether anything may go behind others
-        # @return [void]
+        # @return [Boolean] whether one stands already, as one to a Unix socket does: nothing tells of it later
         def open_more(waiting, pipe, now)
-          return if waiting.empty? && @connections.any?
-          return if @connections.any? && @enough_until
+          return false if waiting.empty? && @connections.any?
+          return false if @connections.any? && @enough_until
           spare_one if waiting.count(:unsafe, :solitary).positive?
           opening = @connections.count(&:opening?)
           wanted = (pipe || @connections.any?(&:probing)) ? wanted_for_pipe(waiting) : waiting.size
           most = [@settings.max_connections - @connections.size, wanted - opening].min
-          add(most, now) if most.positive?
+          most.positive? && add(most, now)
         end
 
         # @return [void]
@@ -141,13 +141,16 @@ module Hikyaku
 
         def add(count, now)
           cautious, @cautious = @cautious, false
+          stands = false
           count.times do
             connection = Connection.new(@route, @settings, owner: @owner, wake: @wake, now: now, line: @line)
             connection.cautious = cautious
             @connections << connection
             connection.step(now)
             break if connection.closed?
+            stands ||= connection.open?
           end
+          stands
         end
 
         # One that has answered as many as it is thought to, and stands for long after, would have answered more.

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../errors"
+require_relative "identity"
 
 module Hikyaku
   module HTTP
@@ -62,7 +63,7 @@ module Hikyaku
           when :body then error
           when :timeout then TimedOut.new(error.message, phase: error.phase, url: url)
           when *UNUSABLE then BadResponse.new("the answer to #{url} cannot be used: #{error.message}", url: url)
-          else ConnectionLost.new("#{@route} broke off the connection before the answer to #{url} was whole#{": #{error.message}" if error}", url: url)
+          else ConnectionLost.new("#{@route} broke off the connection before the answer to #{url} was whole#{": #{error.message}" if error}#{Identity.advice(error)}", url: url)
           end
         end
       end

@@ -7,6 +7,7 @@ require_relative "cookies"
 require_relative "exchange"
 require_relative "redirection"
 require_relative "resource_manager"
+require_relative "retry"
 require_relative "servers"
 require_relative "stream"
 
@@ -37,7 +38,7 @@ module Hikyaku
           @redirection = Redirection.new(settings.max_redirects)
           @shared = {}
           @resources = {}.compare_by_identity
-          @numbers = 0
+          @numbers = @changes = 0
         end
 
         # @param request [Request]
@@ -101,19 +102,41 @@ module Hikyaku
 
         # What a resource tells.
 
-        # What goes wrong here is of this request alone: whoever drives may be waiting for another.
-        #
         # @api private
         def answered(resource, status:, headers:, body:, seconds:)
-          take(resource, status, headers, body, seconds)
-        rescue RequestFailed => error
-          failed(resource, error)
-        rescue => error
-          failed(resource, failure(resource, error))
+          guard(resource) { take(resource, status, headers, body, seconds) }
+        end
+
+        # A redirect is followed before it is whole. What is left of it is of use to the cache alone.
+        #
+        # @api private
+        def led_elsewhere(resource, status, headers)
+          guard(resource) do
+            @cookies.keep(resource.request, headers)
+            @caching.keep(resource, status, headers, nil) unless resource.request.safe?
+            changed(resource, status, headers)
+            redirect(resource, status, headers)
+          end
+          resource.left_at = @changes
+          resource.exchange.led_elsewhere!
         end
 
         # @api private
+        # @return [Numeric, nil] seconds after which a server that asks for patience is asked again; nil: it is not, or nobody would wait
+        def again_in(resource, status, headers)
+          return if resource.retries >= @settings.retries || !Retry.possible?(resource.request, status)
+          seconds = Retry.wait(headers, before: resource.retries, most: @settings.max_retry_wait, wall: @clock.call) or return
+          seconds if patient(resource, @driver.now + seconds).any?
+        end
+
+        # @api private
+        # @param response [Response]
+        # @return [BadStatus, nil] where the client wants no such answer
+        def objection(response) = (BadStatus.new(response) if @settings.raise_for_status && response.bad?)
+
+        # @api private
         def failed(resource, error)
+          return if resource.left?
           changed(resource)
           return fall_back(resource) if resource.fallback && !resource.given? && OUT_OF_REACH.any? { |kind| error.is_a?(kind) }
           leave_all(resource).each { |fetch| fetch.fail(error) }
@@ -169,15 +192,42 @@ module Hikyaku
         end
 
         def take(resource, status, headers, body, seconds)
+          return keep_left(resource, status, headers, body) if resource.left?
           @cookies.keep(resource.request, headers)
           return revalidated(resource, headers, seconds) if status == 304 && resource.stored
           return fall_back(resource) if resource.fallback && !resource.given? && OUT_OF_ORDER.include?(status)
+          response = Response.new(status: status, headers: headers, body: body.freeze, url: resource.request.address.url, seconds: seconds, http_version: resource.http_version)
+          return if resource.again_in && asked_later?(resource, response)
           @caching.keep(resource, status, headers, body)
           changed(resource, status, headers)
           return redirect(resource, status, headers) if resource.elsewhere?
-          settle(resource, Response.new(status: status, headers: headers, body: body.freeze, url: resource.request.address.url, seconds: seconds,
-            http_version: resource.http_version))
+          settle(resource, response)
         end
+
+        # What changed meanwhile may be what it says.
+        def keep_left(resource, status, headers, body)
+          @caching.keep(resource, status, headers, body.freeze) if resource.request.safe? && resource.left_at == @changes
+        end
+
+        # Who cannot wait for so long has what came.
+        def asked_later?(resource, response)
+          at = @driver.now + resource.again_in
+          waiting = patient(resource, at)
+          return false if waiting.empty?
+          (resource.audience - waiting).each do |fetch|
+            @resources.delete(fetch)
+            resource.leave(fetch)
+            give_to(fetch, response)
+          end
+          resource.requested_at = @clock.call + resource.again_in
+          resource.begin_again
+          resource.exchange = Exchange.new(resource.exchange.request, resource, number: @numbers += 1)
+          @servers[resource.request.address.origin].postpone(resource.exchange, at)
+          true
+        end
+
+        # Those who wait as long.
+        def patient(resource, at) = resource.audience.select { |fetch| fetch.deadline.nil? || fetch.deadline > at }
 
         def revalidated(resource, headers, seconds)
           stored = @caching.validated(resource, headers)
@@ -206,8 +256,19 @@ module Hikyaku
           following = @redirection.follow(request, status, headers.assoc("location").last, before: resource.redirects, own_cookie: resource.own_cookie?)
           own_cookie = !following["cookie"].nil?
           following = @cookies.with(following)
-          resource.move(following, own_cookie: own_cookie)
-          find_answer(resource, following, @caching.find(following))
+          successor = ResourceManager.new(following, self, @settings, own_cookie: own_cookie, before: resource)
+          successor.audience.each { |fetch| @resources[fetch] = successor }
+          @shared[successor.key] = successor if @shared[resource.key].equal?(resource)
+          guard(successor) { find_answer(successor, following, @caching.find(following)) }
+        end
+
+        # What goes wrong here is of this request alone: whoever drives may be waiting for another.
+        def guard(resource)
+          yield
+        rescue RequestFailed => error
+          failed(resource, error)
+        rescue => error
+          failed(resource, failure(resource, error))
         end
 
         # What is under way may be from before the change: who asks from now on asks anew, and it is not stored. A request that failed may have changed
@@ -215,6 +276,7 @@ module Hikyaku
         def changed(resource, status = nil, headers = nil)
           request = resource.request
           return if request.safe?
+          @changes += 1
           url = request.address.url
           gone = [url]
           gone |= Cache::Invalidation.urls(method: request.method, url: url, status: status, headers: headers) if status
@@ -226,7 +288,12 @@ module Hikyaku
         end
 
         def settle(resource, response)
-          leave_all(resource).each { |fetch| fetch.complete(response) }
+          leave_all(resource).each { |fetch| give_to(fetch, response) }
+        end
+
+        def give_to(fetch, response)
+          error = objection(response)
+          error ? fetch.fail(error) : fetch.complete(response)
         end
 
         # @return [Array<Fetch>] all who wanted it

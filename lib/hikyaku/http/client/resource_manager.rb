@@ -33,6 +33,12 @@ module Hikyaku
         attr_accessor :fallback
         # @return [Exchange, nil]
         attr_accessor :exchange
+        # @return [Integer] times that the server was asked again, as it wanted
+        attr_reader :retries
+        # @return [Numeric, nil] seconds after which it is asked again; nil: what came is the answer
+        attr_reader :again_in
+        # @return [Integer, nil] changes that there had been when what is asked for was left for what its answer leads to
+        attr_accessor :left_at
         # @return [Float] seconds of the wall clock, when it was asked for
         attr_accessor :requested_at
         # @return [String, nil] see {Response#http_version}
@@ -42,17 +48,19 @@ module Hikyaku
         # @param manager [RequestManager]
         # @param settings [Settings]
         # @param own_cookie [Boolean] whether the caller gave the request its cookies, and not a jar
-        def initialize(request, manager, settings, own_cookie: false)
+        # @param before [ResourceManager, nil] that of the redirect which leads to it, and whose audience it takes
+        def initialize(request, manager, settings, own_cookie: false, before: nil)
           @request = request
-          @key = request.key
-          @urls = [request.address.url]
+          @key = before ? before.key : request.key
+          @urls = [*before&.urls, request.address.url]
           @manager = manager
           @settings = settings
           @own_cookie = own_cookie
-          @audience = []
-          @redirects = 0
+          @audience = before ? before.hand_over : []
+          @redirects = before ? before.redirects + 1 : 0
+          @retries = before ? before.retries : 0
           @given = @copied = @outdated = false
-          @stored = @fallback = @exchange = nil
+          @stored = @fallback = @exchange = @left_at = nil
           clear
         end
 
@@ -82,16 +90,17 @@ module Hikyaku
           @audience.empty?
         end
 
-        # @param request [Request] where a redirect leads to
-        # @param own_cookie [Boolean] see {#initialize}
+        # @return [Array<Fetch>] all who wanted it, and want something else now
+        def hand_over = @audience.tap { @audience = [] }
+
+        # @return [Boolean] whether its answer led elsewhere: nobody but the cache wants what is left of it
+        def left? = !@left_at.nil?
+
+        # What came is no answer: it is asked for again.
+        #
         # @return [void]
-        def move(request, own_cookie:)
-          @request = request
-          @own_cookie = own_cookie
-          @redirects += 1
-          @urls << request.address.url
-          @outdated = false
-          @stored = @fallback = nil
+        def begin_again
+          @retries += 1
           clear
         end
 
@@ -107,11 +116,19 @@ module Hikyaku
           @status = response.status
           @http_version = VERSIONS.fetch(response.minor)
           @headers = response.fields
+          @again_in = @manager.again_in(self, @status, @headers) if @settings.retries.positive?
           @decoder = decoder(response)
-          give_head if stream && !elsewhere? && !kept?
-          refuse_length(response.content_length)
+          give_head if stream && !elsewhere? && !kept? && !@again_in
+          refuse_length(response.content_length) unless elsewhere?
         rescue ContentCoding::Unsupported => error
           broken(BadResponse.new("the answer to #{url} cannot be decoded: #{error.message}", url: url))
+        end
+
+        # The rest has to be waited for. A redirect is not: a server may never end it.
+        #
+        # @return [void]
+        def unfinished
+          @manager.led_elsewhere(self, @status, @headers) if !left? && elsewhere? && @error.nil?
         end
 
         # @param bytes [String]
@@ -177,7 +194,7 @@ module Hikyaku
 
         def clear
           @body = NOTHING
-          @status = @headers = @decoder = @error = @seconds = nil
+          @status = @headers = @decoder = @error = @seconds = @again_in = nil
           @full = false
         end
 
@@ -234,7 +251,9 @@ module Hikyaku
         def give_head
           @given = @copied = true
           headers = @decoder ? @headers.reject { |field| OF_THE_CODING.include?(field.first) } : @headers
-          stream.head_came(Response.new(status: @status, headers: headers, body: "", url: url, http_version: @http_version), self)
+          head = Response.new(status: @status, headers: headers, body: "", url: url, http_version: @http_version)
+          error = @manager.objection(head)
+          error ? broken(error) : stream.head_came(head, self)
         end
 
         def came_last

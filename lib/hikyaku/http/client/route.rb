@@ -7,7 +7,7 @@ require_relative "environment"
 module Hikyaku
   module HTTP
     class Client
-      # How one gets to an origin: straight, or by a proxy.
+      # How one gets to an origin: straight, by a proxy, or by a Unix socket.
       class Route
         ENVIRONMENT = :environment
         private_constant :ENVIRONMENT
@@ -15,23 +15,29 @@ module Hikyaku
         class << self
           # @param origin [Origin]
           # @param proxy [Symbol, String, nil] :environment (see {Environment}), a URL, or nil for none
+          # @param unix_socket [String, nil] the path of a socket; then there is no proxy
           # @return [Route]
           # @raise [InvalidURL]
-          def to(origin, proxy: ENVIRONMENT)
+          def to(origin, proxy: ENVIRONMENT, unix_socket: nil)
+            return new(origin, nil, unix_socket) if unix_socket
             new(origin, (proxy == ENVIRONMENT) ? Environment.proxy(origin) : proxy && Address.parse(proxy))
           end
         end
 
         # @return [Origin]
         attr_reader :origin
+        # @return [String, nil] the path of a socket
+        attr_reader :unix_socket
 
         # @param origin [Origin]
         # @param proxy [Address, nil]
+        # @param unix_socket [String, nil]
         # @raise [InvalidURL]
-        def initialize(origin, proxy)
+        def initialize(origin, proxy, unix_socket = nil)
           raise InvalidURL, "the proxy #{proxy.url.inspect} is one of TLS, which is not supported: http://HOST:PORT is" if proxy&.origin&.tls?
           @origin = origin
           @proxy = proxy
+          @unix_socket = unix_socket
           @credentials = proxy && Credentials.basic(proxy)
           freeze
         end
@@ -52,7 +58,7 @@ module Hikyaku
         attr_reader :credentials
 
         # @return [String] for the memory: who is asked, and by which way
-        def key = @proxy ? "#{@origin} by #{@proxy.origin}" : @origin.to_s
+        def key = (@proxy || @unix_socket) ? "#{@origin} by #{@unix_socket || @proxy.origin}" : @origin.to_s
 
         # @return [String] without credentials
         def to_s = key

@@ -9,6 +9,7 @@ require_relative "link"
 require_relative "pace"
 require_relative "placement"
 require_relative "pool"
+require_relative "postponed"
 require_relative "repetition"
 require_relative "service"
 require_relative "verdict"
@@ -64,6 +65,7 @@ module Hikyaku
           @demand = Demand.new(record["demand"])
           @service = Service.new
           @waiting = Waiting.new
+          @postponed = Postponed.new
           @pool = Pool.new(route, settings, owner: self, wake: wake, link: @link, demand: @demand, service: @service, verdict: @verdict, line: line)
           @connections = @pool.connections
           @repetition = Repetition.new(route) { |exchange| enqueue(exchange) }
@@ -77,8 +79,13 @@ module Hikyaku
         # @return [void]
         def enqueue(exchange) = @waiting.add(exchange)
 
+        # @param exchange [Exchange]
+        # @param at [Float] seconds of the monotonic clock, when it is asked
+        # @return [void]
+        def postpone(exchange, at) = @postponed.add(exchange, at)
+
         # @return [Boolean] whether nothing waits and nothing is under way
-        def idle? = @waiting.empty? && connections.all? { |connection| connection.idle? || connection.closed? }
+        def idle? = @waiting.empty? && @postponed.empty? && connections.all? { |connection| connection.idle? || connection.closed? }
 
         # @return [Boolean] whether something may come
         def under_way? = connections.any? { |connection| connection.opening? || connection.unanswered.any? }
@@ -98,6 +105,7 @@ module Hikyaku
         def tend(now)
           listen(now) if connections.any? || @due.positive?
           connections.dup.each { |connection| look_after(connection, now) }
+          @postponed.due(now) { |exchange| enqueue(exchange) } unless @postponed.empty?
           ask(now) unless @waiting.empty?
           connections.each { |connection| connection.finish_unless(enough) }
           connections.dup.each { |connection| connection.flush(now) } if connections.any?(&:writes?)
@@ -119,6 +127,7 @@ module Hikyaku
         # @return [Float, nil] when to call {#tend} at the latest
         def deadline
           soonest = [@pool.enough_until, @pace.again_at].compact.min unless @waiting.empty?
+          soonest = [soonest, @postponed.next_at].compact.min unless @postponed.empty?
           connections.each do |connection|
             limit, late = connection.deadline, late_at(connection)
             soonest = limit if limit && (soonest.nil? || limit < soonest)
@@ -142,7 +151,7 @@ module Hikyaku
         end
 
         # @return [Array<Exchange>] all that is not answered, which is forgotten here
-        def give_up = @waiting.clear + connections.flat_map { |connection| connection.pipeline.give_up }
+        def give_up = @waiting.clear + @postponed.clear + connections.flat_map { |connection| connection.pipeline.give_up }
 
         # @param exchanges [Array<Exchange>] whose answers nobody wants any more
         # @param now [Float] seconds of the monotonic clock
@@ -239,7 +248,7 @@ module Hikyaku
           @waiting.hand_out { |exchange| placement.give?(exchange) }
           @pace.spend(placement.spent, more: more?)
           placement.each { |connection, exchanges| connection.ask(exchanges, now, round_trip: @link.round_trip, enough: enough) }
-          @pool.open_more(@waiting, pipe, now)
+          ask(now) if @pool.open_more(@waiting, pipe, now) && !@waiting.empty?
         end
 
         def more? = @waiting.count(:pipelined).positive?

@@ -41,7 +41,7 @@ module Hikyaku
         private
 
         def add(origin)
-          route = Route.to(origin, proxy: @settings.proxy)
+          route = Route.to(origin, proxy: @settings.proxy, unix_socket: @settings.unix_socket)
           shed if @servers.size >= @most
           server = ServerManager.new(route, @settings, memory: @memory, wake: @driver.method(:wake), clock: @clock, line: @line)
           @driver.servers << server

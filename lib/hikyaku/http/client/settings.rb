@@ -1,10 +1,12 @@
 # frozen_string_literal: true
 
 require "openssl"
+require "socket"
 require_relative "../content_coding"
 require_relative "../parser"
 require_relative "../request"
 require_relative "../../version"
+require_relative "identity"
 require_relative "tags"
 require_relative "timeouts"
 
@@ -14,7 +16,8 @@ module Hikyaku
       # How a client behaves: a value.
       class Settings
         SHORTEST = 0.001 # seconds for a request
-        private_constant :SHORTEST
+        MOST_RETRIES = 20
+        private_constant :SHORTEST, :MOST_RETRIES
 
         # @return [Timeouts]
         attr_reader :timeouts
@@ -42,8 +45,18 @@ module Hikyaku
         attr_reader :cookies
         # @return [Symbol, String, nil] see {Route.to}
         attr_reader :proxy
+        # @return [String, nil] the path of the socket on which every origin is reached
+        attr_reader :unix_socket
         # @return [#call, nil] see {Dialer#initialize}
         attr_reader :destinations
+        # @return [Integer] times that a server which asks for patience is asked again
+        attr_reader :retries
+        # @return [Numeric] seconds that are waited for that at most, each time
+        attr_reader :max_retry_wait
+        # @return [Boolean] whether an answer of the status 400 or above is a failure
+        attr_reader :raise_for_status
+        # @return [#instrument, nil] which is told of each request
+        attr_reader :instrumenter
         # @return [OpenSSL::SSL::SSLContext]
         attr_reader :tls_context
         # @return [Boolean] whether a certificate has to be of the host that is asked, from somebody who is trusted
@@ -56,7 +69,8 @@ module Hikyaku
 
         # @api private see {Client#initialize}
         def initialize(timeouts: {}, max_connections: 6, pipelining: true, keep_idle: 30, max_redirects: 10, max_body_bytes: 67_108_864, user_agent: "hikyaku/#{VERSION}", decode: true,
-          cache: nil, cookies: nil, proxy: :environment, destinations: nil, ca_file: nil, verify: true, headers: {}, limits: {})
+          cache: nil, cookies: nil, proxy: :environment, unix_socket: nil, destinations: nil, ca_file: nil, verify: true, client_cert: nil, client_key: nil, client_key_password: nil,
+          headers: {}, limits: {}, retries: 0, max_retry_wait: 60, raise_for_status: false, instrumenter: nil)
           timeouts = timeouts.dup
           total = timeouts.delete(:total)
           @total = seconds(:total, total)
@@ -71,9 +85,16 @@ module Hikyaku
           @cache = cache
           @tags = Tags.new
           @cookies = cookies
-          @proxy = proxy
+          @unix_socket = unix_socket && socket(unix_socket, proxy, destinations)
+          @proxy = (proxy unless @unix_socket)
           @destinations = destinations
           @tls_context = context(ca_file, verify)
+          Identity.of(client_cert, client_key, client_key_password)&.shown_by(@tls_context)
+          @retries = checked(:retries, retries, 0..MOST_RETRIES)
+          @max_retry_wait = checked(:max_retry_wait, max_retry_wait, 0..)
+          @raise_for_status = raise_for_status
+          @instrumenter = instrumenter
+          raise ArgumentError, "the instrumenter is a #{instrumenter.class}; it has the method instrument(name, payload)" unless instrumenter.nil? || instrumenter.respond_to?(:instrument)
           @headers = Request.new("GET", "http://localhost/", headers: headers).headers
           Parser.new(:response, **limits)
           @limits = limits
@@ -91,6 +112,16 @@ module Hikyaku
         def checked(name, value, range)
           return value if value.is_a?(Numeric) && range.cover?(value)
           raise ArgumentError, "#{name} is #{value.inspect}, and has to be a number from #{range.begin}#{" to #{range.end}" if range.end}"
+        end
+
+        # The variables of the environment that name a proxy do not mean what is reached by a socket.
+        def socket(path, proxy, destinations)
+          raise ArgumentError, "unix_socket: and #{destinations ? "destinations:" : "proxy:"} are given; what is reached by a socket goes by nothing else" if destinations || ![nil, :environment].include?(proxy)
+          Addrinfo.unix(path.to_s)
+          -path.to_s
+        rescue ArgumentError => error
+          raise error if error.message.include?("unix_socket:")
+          raise ArgumentError, "unix_socket #{path.to_s.inspect} cannot be the path of a socket: #{error.message}"
         end
 
         # HTTP/1.1 alone is offered: for HTTP/2 there is httpx.

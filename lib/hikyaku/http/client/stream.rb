@@ -74,6 +74,16 @@ module Hikyaku
         # @raise [RequestFailed]
         def [](name) = head[name]
 
+        # Waits for the head.
+        #
+        # @return [self]
+        # @raise [BadStatus] the status is 400 or above; its response has no body
+        # @raise [RequestFailed]
+        def raise_for_status
+          head.raise_for_status
+          self
+        end
+
         # Gives the body, each piece once.
         #
         # @yieldparam piece [String] binary
@@ -148,10 +158,14 @@ module Hikyaku
         def full? = @bytes > HIGH
 
         def head
-          return @head if @head
+          return noticed(whole: false) { begun }.value if @notice
+          @head || begun.value
+        end
+
+        def begun
           @waits_for = :head
           @driver.wait(self)
-          @head || @outcome.value
+          @head || @outcome
         end
 
         def take

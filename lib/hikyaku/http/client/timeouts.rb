@@ -5,7 +5,7 @@ module Hikyaku
     class Client
       # How long each phase of a request may take, seconds.
       class Timeouts
-        PHASES = {resolve: 10, connect: 10, handshake: 10, write: 30, first_byte: 60, read: 30}.freeze
+        PHASES = {resolve: 10, connect: 10, handshake: 10, write: 30, first_byte: 60, head: 60, read: 30}.freeze
         private_constant :PHASES
 
         # @return [Numeric] until a name has an address
@@ -18,10 +18,12 @@ module Hikyaku
         attr_reader :write
         # @return [Numeric] from the last byte of a request, or of the answer before its own, to the first of its answer
         attr_reader :first_byte
+        # @return [Numeric] from the first byte of an answer's head to its last, however they come
+        attr_reader :head
         # @return [Numeric] without a byte in the middle of an answer
         attr_reader :read
 
-        # @param seconds [Hash{Symbol => Numeric}] what differs from 10 to resolve, 10 to connect, 10 for a handshake, 30 to write, 60 for the first byte and 30 between bytes
+        # @param seconds [Hash{Symbol => Numeric}] what differs from 10 to resolve, 10 to connect, 10 for a handshake, 30 to write, 60 for the first byte, 60 for the head and 30 between bytes
         # @raise [ArgumentError]
         def initialize(**seconds)
           unknown = seconds.keys - PHASES.keys

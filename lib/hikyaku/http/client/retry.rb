@@ -1,0 +1,49 @@
+# frozen_string_literal: true
+
+require_relative "../cache/http_date"
+
+module Hikyaku
+  module HTTP
+    class Client
+      # Whether an answer asks for patience, and for how much of it: RFC 9110, sections 10.2.3 (Retry-After), 15.5.9 and 15.6.4, and RFC 6585, section 4.
+      #
+      # @api private
+      module Retry
+        STATUSES = [408, 429, 503].freeze
+        SECONDS = /\A\d{1,9}\z/
+        # Where the server does not say for how long: twice as long each time, and clients that were refused together do not come back together.
+        FIRST = 0.5 # seconds
+        SPREAD = 0.5..1.0
+        private_constant :STATUSES, :SECONDS, :FIRST, :SPREAD
+
+        class << self
+          # @param request [Request]
+          # @param status [Integer]
+          # @return [Boolean] whether the same may be asked later
+          def possible?(request, status) = STATUSES.include?(status) && request.idempotent?
+
+          # @param headers [Array<Array(String, String)>] names in lower case
+          # @param before [Integer] retries so far
+          # @param most [Numeric] seconds
+          # @param wall [Float] seconds of the wall clock
+          # @return [Numeric, nil] seconds; nil: it would take longer than the most
+          def wait(headers, before:, most:, wall:)
+            said = said(headers, wall)
+            return [FIRST * 2**before * rand(SPREAD), most].min unless said
+            said if said <= most
+          end
+
+          private
+
+          # A date is that of the server's clock, and so is the field Date beside it.
+          def said(headers, wall)
+            value = headers.assoc("retry-after")&.last.to_s
+            return value.to_i if value.match?(SECONDS)
+            date = Cache::HttpDate.parse(value, now: wall) or return
+            [date - (Cache::HttpDate.parse(headers.assoc("date")&.last, now: wall) || wall), 0].max
+          end
+        end
+      end
+    end
+  end
+end
