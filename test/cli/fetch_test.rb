@@ -7,6 +7,7 @@ require "rbconfig"
 require "tmpdir"
 require "hikyaku/http/client"
 require "support/misbehaving"
+require "support/rack_site"
 
 class CLIFetchTest < Minitest::Test
   include CommandLine
@@ -101,6 +102,10 @@ class CLIFetchTest < Minitest::Test
 
   # [arguments, what the one line says]
   MISTAKES = [
+    [%w[--json {} --head http://a.example/], "--json sends something, and --head asks for heads alone: give one of them"],
+    [%w[--json @-], "--json @- reads the standard input, and so do URLs that are not given: give a URL"], [%w[--json @/nowhere http://a.example/], "--json: the file \"/nowhere\" cannot be read"],
+    [%w[--cert /nowhere.pem http://a.example/], "--cert: the file \"/nowhere.pem\" cannot be read"], [%w[--key /nowhere.pem http://a.example/], "--key: the file \"/nowhere.pem\" cannot be read"],
+    [%w[--retries many http://a.example/], "--retries: expected a number, got \"many\""],
     [%w[--ca-file /nowhere.pem http://a.example/], "--ca-file: the file \"/nowhere.pem\" cannot be read"],
     [%w[], "give a URL; see hikyaku fetch --help"], [%w[nonsense], "\"nonsense\" is no URL; one begins with http:// or https:// and a host"],
     [%w[ftp://a.example/], "is no http or https URL"], [%w[--header a http://a.example/], "--header: expected 'Name: value', got \"a\""],
@@ -161,7 +166,46 @@ class CLIFetchTest < Minitest::Test
 
   test "help says all of it" do
     out = done("fetch", "--help")
-    %w[--head --header --timeout --redirects --ca-file --proxy --include --into --times --explain --forget].each { |option| assert_includes out, option }
+    %w[--head --header --timeout --redirects --ca-file --proxy --json --retries --cert --key --unix-socket --include --into --times --explain --forget].each { |option| assert_includes out, option }
+  end
+
+  test "JSON is posted as it is, to one or to several, out of the command line, a file or the standard input" do
+    echo = lambda do |env|
+      body = env["rack.input"].read
+      [200, {}, ["#{[env["REQUEST_METHOD"], env["PATH_INFO"], env["CONTENT_TYPE"], env["HTTP_ACCEPT"], body].join(" ")}\n"]]
+    end
+    RackSite.run(echo) do |site|
+      text = '{"a": [1]}'
+      said = ->(path) { "POST #{path} application/json application/json #{text}\n" }
+      assert_equal said.call("/a"), fetched("--json", text, site.url("/a"))
+      assert_equal said.call("/a") + said.call("/b"), fetched("--json", text, site.url("/a"), site.url("/b"))
+      assert_equal said.call("/a"), fetched("--json", "@-", site.url("/a"), stdin: text)
+      Dir.mktmpdir do |folder|
+        File.write(File.join(folder, "a.json"), text)
+        assert_equal "", fetched("--json", "@#{folder}/a.json", "--into", folder, site.url("/a"))
+        assert_equal said.call("/a"), File.read(File.join(folder, "a"))
+      end
+      assert_equal "POST /a application/ld+json text/plain #{text}\n", fetched("--json", text, "--header", "Content-Type: application/ld+json", "--header", "Accept: text/plain", site.url("/a"))
+    end
+  end
+
+  test "what listens on a Unix socket is asked there" do
+    Dir.mktmpdir do |folder|
+      path = File.join(folder, "s")
+      RackSite.run(->(env) { [200, {}, [env["HTTP_HOST"]]] }, unix: path) do
+        assert_equal "a.example", fetched("--unix-socket", path, "http://a.example/")
+        result = fetch("--unix-socket", path, "--proxy", "127.0.0.1:1", "http://a.example/")
+        assert_equal [2, true], [result.code, result.err.include?("unix_socket: and proxy: are given")]
+      end
+    end
+  end
+
+  test "a server that asks for patience is asked again as often as is said" do
+    count = 0
+    RackSite.run(->(_) { ((count += 1) < 3) ? [503, {"retry-after" => "0"}, ["no"]] : [200, {}, ["yes"]] }) do |site|
+      assert_equal [1, "no"], fetch(site.url).then { |result| [result.code, result.out] }
+      assert_equal "yes", fetched("--retries", "1", site.url)
+    end
   end
 
   private

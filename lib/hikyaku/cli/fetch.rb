@@ -12,7 +12,9 @@ module Hikyaku
         "hikyaku fetch https://example.com/",
         "hikyaku fetch --times --explain http://example.com/a.png http://example.com/b.png",
         "hikyaku fetch --into pictures < urls.txt",
-        "hikyaku fetch --head --header 'Accept-Language: ja' https://example.com/"
+        "hikyaku fetch --head --header 'Accept-Language: ja' https://example.com/",
+        "hikyaku fetch --json '{\"title\": \"Dune\"}' https://example.com/books",
+        "hikyaku fetch --unix-socket /run/app.sock http://localhost/healthz"
       )
 
       SECONDS = /\A\d{1,6}(?:\.\d{1,6})?\z/
@@ -29,10 +31,15 @@ module Hikyaku
         parser.separator("  The body of one URL is printed as it comes, however long. Of several, and with --into or --times, each is kept\n  until it is whole: " \
           "one of more than #{MOST_MEBIBYTES} MiB is refused.\n\nWhat:")
         parser.on("--head", *wrap("Ask for the heads alone, and print them")) { @head = true }
+        value_option(parser, "--json TEXT", "POST this, as JSON; @FILE for what is in a file, @- for the standard input") { |text| @json = text }
         value_option(parser, "--header FIELD", "As 'Name: value', to send with each; may be repeated") { |text| @headers << field(text) }
         value_option(parser, "--timeout SECONDS", "For each, redirects and all") { |text| @settings[:timeouts] = {total: seconds("--timeout", text)} }
+        value_option(parser, "--retries N", "Ask so often again, when a server asks for patience (408, 429, 503)") { |text| @settings[:retries] = count("--retries", text) }
         value_option(parser, "--redirects N", "Follow so many (10)") { |text| @settings[:max_redirects] = count("--redirects", text) }
         value_option(parser, "--ca-file FILE", "Certificates to trust in place of the system's") { |text| @settings[:ca_file] = readable("--ca-file", text) }
+        value_option(parser, "--cert FILE", "Who asks, for servers that want to know: a certificate as PEM") { |text| @settings[:client_cert] = readable("--cert", text) }
+        value_option(parser, "--key FILE", "Its key, unless it is in the same file") { |text| @settings[:client_key] = readable("--key", text) }
+        value_option(parser, "--unix-socket PATH", "By this socket, whatever host the URL names") { |text| @settings[:unix_socket] = text }
         value_option(parser, "--proxy HOST:PORT", "By this proxy; none for none (http_proxy, https_proxy, all_proxy, no_proxy)") { |text| @settings[:proxy] = proxy(text) }
         output_options(parser)
       end
@@ -51,6 +58,7 @@ module Hikyaku
 
       def call(urls)
         require_relative "../http/client" # whose errors are rescued here
+        @request = @json ? posted(urls) : {}
         urls = stdin.each_line(chomp: true).first(MOST_URLS).map(&:strip).reject(&:empty?) if urls.empty?
         raise UsageError, "give a URL; see hikyaku fetch --help" if urls.empty?
         prepare(@into) if @into
@@ -71,13 +79,28 @@ module Hikyaku
       # One body is printed as it comes.
       def ask(client, urls)
         return stream(client, urls.first) if urls.size == 1 && !@head && !@into && !@times
+        return client.together { urls.map { |url| client.fetch(url, **@request) } }.each { |fetch| tell(fetch.outcome) } if @json
         return client.public_send(@head ? :head : :get, *urls) { |outcome| tell(outcome) } if @times || @into
         outcomes = client.public_send(@head ? :head : :get, urls)
         outcomes.each { |outcome| tell(outcome) }
       end
 
+      # As curl has it. The text is sent as it is.
+      def posted(urls)
+        raise UsageError, "--json sends something, and --head asks for heads alone: give one of them" if @head
+        raise UsageError, "--json @- reads the standard input, and so do URLs that are not given: give a URL" if @json == "@-" && urls.empty?
+        said = @headers.map { |name, _| name.downcase }
+        labels = {"content-type" => "application/json", "accept" => "application/json"}.except(*said)
+        {method: "POST", body: text_of(@json), headers: labels}
+      end
+
+      def text_of(json)
+        return json unless json.start_with?("@")
+        (json == "@-") ? stdin.read : File.binread(readable("--json", json.delete_prefix("@")))
+      end
+
       def stream(client, url)
-        client.open(url) do |answer|
+        client.open(url, **@request) do |answer|
           heads(answer) if @include
           answer.each { |piece| stdout.write(piece) }
           refused(url, answer.status) unless answer.ok?
