@@ -2,9 +2,11 @@
 
 # First, so that it does not require this file in its turn.
 require_relative "../hikyaku"
+require_relative "http"
 require "rails/railtie"
 require_relative "railtie/assets"
 require_relative "railtie/beside"
+require_relative "railtie/client_log_subscriber"
 require_relative "railtie/cluster"
 require_relative "railtie/codec"
 require_relative "railtie/helpers"
@@ -67,6 +69,8 @@ module Hikyaku
       Hikyaku.singleton_class.prepend(Instrumentation)
       Hikyaku.singleton_class.prepend(OutboxGlue::Storing)
       LogSubscriber.attach_to :hikyaku
+      ClientLogSubscriber.attach_to :hikyaku_http
+      HTTP.instrumenter ||= ActiveSupport::Notifications
     end
 
     initializer "hikyaku.tests" do

@@ -4,6 +4,7 @@ require "test_helper"
 require "support/rails_application"
 require "minitest/mock"
 require "rack/mock"
+require "support/misbehaving"
 
 # What a Rails application gets, seen from its outside: requests, cookies, notifications, the log.
 class RailtieTest < Minitest::Test
@@ -178,6 +179,23 @@ class RailtieTest < Minitest::Test
     assert_match(/closed 0 streams of user-7/, log)
     assert_match(/GET #{HUB} 400/o, log)
     refute_match(/hidden|secret/, log)
+  ensure
+    ActiveSupport::Notifications.unsubscribe(listener)
+  end
+
+  test "what the HTTP client asks for is told, and logged, without its query" do
+    require "hikyaku/http/client"
+    events = []
+    listener = ActiveSupport::Notifications.subscribe("request.hikyaku_http") { |event| events << event.payload.except(:seconds) }
+    Misbehaving.run(:well_behaved) do |server|
+      client = Hikyaku::HTTP::Client.new(memory: nil, proxy: nil)
+      client.get(server.url("/a?token=hidden"))
+      assert_raises(Hikyaku::HTTP::ConnectFailed) { client.get("http://127.0.0.1:1/b?hidden") }
+      assert_equal [["GET", server.url("/a"), 200, nil], ["GET", "http://127.0.0.1:1/b", nil, "Hikyaku::HTTP::ConnectFailed"]], events.map { |payload| payload.values_at(:method, :url, :status, :error) }
+      assert_match(/GET #{server.url("/a")} 200 \(\d/, log)
+      assert_match(%r{GET http://127\.0\.0\.1:1/b Hikyaku::HTTP::ConnectFailed}, log)
+      refute_match(/hidden/, log)
+    end
   ensure
     ActiveSupport::Notifications.unsubscribe(listener)
   end

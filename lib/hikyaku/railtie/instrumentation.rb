@@ -8,6 +8,7 @@ module Hikyaku
     #     disconnect.hikyaku    subject, revoke, count
     #     streams.hikyaku       granted, refused, subject  (a page asked for its Turbo Streams; see Turbo::Door)
     #     request.hikyaku       method, path, status       (a request to the hub, when it is answered; see Mount)
+    #     request.hikyaku_http  method, url, status, bytes, cached, seconds, error  (one of HTTP::Client; see HTTP::Client::Notice)
     module Instrumentation
       # See {Hikyaku.publish}.
       #
