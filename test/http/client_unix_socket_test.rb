@@ -29,10 +29,34 @@ class HTTPClientUnixSocketTest < Minitest::Test
     site(max_connections: 1) do |_, client|
       client.get("http://a.example/")
       3.times do |round|
-        outcomes = client.get(*Array.new(50) { |n| "http://a.example/#{round}-#{n}" })
+        outcomes = client.get(Array.new(50) { |n| "http://a.example/#{round}-#{n}" })
         assert_equal Array.new(50) { |n| "a.example /#{round}-#{n} " }, outcomes.map { |outcome| outcome.value.text }
       end
       assert_match(/is pipelined/, client.explain("http://a.example"))
+    end
+  end
+
+  test "where answers of one write come one after another, none is asked for twice" do
+    folder do |path|
+      half = Queue.new
+      answer = ->(peer) { peer.answer(200, "ok") if peer.read_request }
+      server = ScriptedServer.new(lambda { |peer|
+        3.times { answer.call(peer) } # alone, and two together
+        answer.call(peer)
+        half.pop
+        answer.call(peer) while server.requests.size < 5 || !peer.io.closed?
+      }, unix: path)
+      client = client(path, max_connections: 1)
+      client.get("http://a.example/1")
+      client.get("http://a.example/2", "http://a.example/3")
+      both = client.together { [4, 5].map { |n| client.fetch("http://a.example/#{n}") } }
+      assert_equal "ok", both.first.value.text
+      half << true
+      assert_equal "ok", both.last.value.text
+      assert_equal [1, 5], [server.connections, server.requests.size]
+    ensure
+      client&.close
+      server&.close
     end
   end
 

@@ -21,7 +21,7 @@ class HTTPResponseTest < Minitest::Test
 
   test "what is no JSON is an error that says where it came from and what it is, and nothing of it" do
     {
-      ["text/html", "<p>secret"] => /#{Regexp.escape(URL)} \(200, "text\/html"\) cannot be read as JSON: the text is none from line 1/, [nil, ""] => /\(200, no Content-Type\) cannot be read as JSON: it is empty/,
+      ["text/html", "<p>secret"] => /#{Regexp.escape(URL)} \(200, "text\/html"\) cannot be read as JSON: the text is none from line 1/o, [nil, ""] => /\(200, no Content-Type\) cannot be read as JSON: it is empty/,
       ["application/json", %({"secret":1,"secret":2})] => /a key twice/, ["application/json", "[\"secret\xFF\"]"] => /not UTF-8/, ["application/json", "#{"[" * 102}#{"]" * 102}"] => /deeper than 100/,
       ["application/vnd.msgpack", {"secret" => 1}.to_msgpack] => /says that it is MessagePack, which Response#object reads/
     }.each do |(type, body), message|
@@ -41,7 +41,7 @@ class HTTPResponseTest < Minitest::Test
     ["text/html", "application/jsonp", nil].each do |type|
       assert_match(/neither JSON nor MessagePack/, assert_raises(HTTP::BadResponse) { response(type, "[1]").object }.message)
     end
-    assert_match(/cannot be read as MessagePack/, assert_raises(HTTP::BadResponse) { response("application/msgpack", "\xC1") .object }.message)
+    assert_match(/cannot be read as MessagePack/, assert_raises(HTTP::BadResponse) { response("application/msgpack", "\xC1").object }.message)
   end
 
   test "limits of reading may be others" do

@@ -32,7 +32,7 @@ class HTTPClientEndlessTest < Minitest::Test
     trickle("HTTP/1.1 200 OK\r\nX: ", "x") do |server|
       client = client(limits: LIMITS, timeouts: {head: 2}, max_connections: 2)
       warm(client, server)
-      outcomes = client.get(server.url("/0"), server.url("/1"), server.url("/endless"), *Array.new(5) { |n| server.url("/#{n + 2}") }, timeout: 120)
+      outcomes = client.get(server.url("/0"), server.url("/1"), server.url("/endless"), Array.new(5) { |n| server.url("/#{n + 2}") }, timeout: 120)
       assert_equal [:head], outcomes.filter_map { |outcome| outcome.error&.phase }
       assert_equal Array.new(7) { |n| Misbehaving.body_of("/#{n}") }, outcomes.reject(&:error).map(&:body)
     end
