@@ -106,7 +106,7 @@ class HTTPClientBodiesTest < Minitest::Test
       [nil, {}, []].each { |none| assert_equal "/y?z", @client.get(server.url("/y?z"), params: none).then { server.log.last[2] } }
       @client.get(server.url("/1"), server.url("/2?b"), params: {a: 1})
       assert_equal %w[/1?a=1 /2?b&a=1], server.log.last(2).map { |entry| entry[2] }.sort
-      assert_match(/longer than/, assert_raises(HTTP::InvalidURL) { @client.get(server.url("/?#{"x" * 9_000}"), params: {a: "y" * 9_000}) }.message)
+      ["?", ""].each { |sign| assert_match(/longer than/, assert_raises(HTTP::InvalidURL) { @client.get(server.url("/#{sign}#{"x" * 9_000}"), params: {a: "y" * 9_000}) }.message) }
     end
   end
 

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "../errors"
-require_relative "../request/multipart"
 require_relative "../request/pipe"
 require_relative "wire"
 
@@ -26,7 +25,6 @@ module Hikyaku
           @url = url
           @length = @left = length
           @pipe = Request::Pipe.of(body)
-          @waits = !@pipe.nil? || body.is_a?(Request::Multipart)
           @awaited = nil
           @ended = false
         end
@@ -69,7 +67,7 @@ module Hikyaku
 
         # Whoever drives may be somebody else: what goes wrong in reading is not to reach him as it is.
         def read(count)
-          bytes = @waits ? @body.read_nonblock(count, exception: false) : @body.read(count)
+          bytes = @pipe ? @body.read_nonblock(count, exception: false) : @body.read(count)
           @awaited = (@pipe || Request::Pipe.of(@body) if bytes.is_a?(Symbol))
           bytes.to_s.b unless @awaited
         rescue => error
