@@ -32,6 +32,17 @@ class Protocol::RevocationTest < Protocol::Test
     assert_equal 200, subscribe({"match" => topic}, token: reader("urn:another", iat: Time.now.to_i - 10)).status
   end
 
+  test "a token that was seen is revoked, though its issuer's clock be ahead, or round up" do
+    {"seconds" => Time.now.to_i + 3, "fraction" => Time.now.to_f + 3.5}.each do |name, iat|
+      subject = "urn:ahead:#{name}"
+      tokens = %w[open closed].map { |jti| reader(subject, iat: iat, jti: jti) }
+      tokens.map { |token| follow(topic, token: token) }.last.close
+      disconnect("#{subject.gsub(":", "%3A")}?revoke=1")
+      tokens.each { |token| assert_challenge 401, "invalid_token", subscribe({"match" => topic}, token: token), name }
+      assert_equal 200, subscribe({"match" => topic}, token: reader(subject, iat: iat, jti: "new")).status, "one that nobody has seen"
+    end
+  end
+
   test "Hub#disconnect does the same from within" do
     stream = follow(topic, token: reader("urn:within"))
     assert_equal 1, hub.disconnect(subject: "urn:within")

@@ -15,7 +15,7 @@ module Hikyaku
       attr_reader :subject
       # @return [String, nil] the jti of the token
       attr_reader :token_id
-      # @return [Float, nil] seconds since 1970 at which the token was issued
+      # @return [Float, nil] seconds since 1970 at which the token was issued; when it was seen first, if its issuer's clock is ahead
       attr_reader :issued_at
       # @return [Float, nil] seconds since 1970 from which on the token is void; nil only for a 0.x token without exp
       attr_reader :expires_at

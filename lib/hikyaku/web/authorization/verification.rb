@@ -61,9 +61,12 @@ module Hikyaku
           to_access
         end
 
+        # No token was issued later than it was seen, whatever the issuer's clock says: else one that is ahead, or rounds up, would
+        # make a token newer than the revocation that is to end it.
+        #
         # @return [Access] to be asked for after all checks have passed
         def to_access
-          Access.new(issuer: @trusted.id, basis: TrustedIssuer::Basis.new(@trusted, @role, @key).freeze, subject: @subject, token_id: @token_id, issued_at: @issued_at,
+          Access.new(issuer: @trusted.id, basis: TrustedIssuer::Basis.new(@trusted, @role, @key).freeze, subject: @subject, token_id: @token_id, issued_at: @issued_at && [@issued_at, @now].min,
             expires_at: @expires_at, not_before: @not_before && @not_before - LEEWAY, legacy: @legacy, details: @details, payload: @payload,
             token_bytes: @token.bytesize)
         end
