@@ -164,6 +164,18 @@ class PublisherRemoteHubTest < Minitest::Test
     assert_equal 1, @server.requests.size
   end
 
+  # RFC 9112 section 9.6: what nobody has read resets the connection behind the answer.
+  test "a refusal that comes before all is sent is told, and nothing is in doubt" do
+    serve(lambda do |peer|
+      peer.io.gets("\r\n\r\n")
+      peer.answer(413, '{"detail":"it is too large"}', "content-type" => "application/problem+json")
+      peer.io.close
+    end)
+    publisher(retry_unknown: true)
+    error = assert_raises(P::Refused) { @hub.publish({topics: ["a"], data: "x" * 32 * 1024 * 1024}, nil) }
+    assert_equal [413, "it is too large", 1], [error.status, error.detail, @server.connections]
+  end
+
   test "answers that are no hub's are refused, whatever their status" do
     page = "<!DOCTYPE html>\n<title>Welcome</title>"
     [[200, page], [200, "<html>"], [200, "a\nb"], [201, "x" * 5000], [200, "x" * 200_000], [302, "", {"location" => "https://elsewhere.example/"}],

@@ -7,6 +7,7 @@ require_relative "answer"
 require_relative "attempts"
 require_relative "endpoint"
 require_relative "errors"
+require_relative "post"
 require_relative "retries"
 
 module Hikyaku
@@ -87,7 +88,7 @@ module Hikyaku
       def may_repeat? = (@retry_unknown == :auto) ? !@marker.nil? : @retry_unknown
 
       def request(body, key, token, doubtful)
-        request = authorized(Net::HTTP::Post.new(@endpoint.request_target, HEADERS), token)
+        request = authorized(Post.new(@endpoint.request_target, HEADERS), token)
         request["idempotency-key"] = key
         # So that a hub that was restarted in between, and has forgotten the key, does not publish a second time.
         request[Answer::MARKER] = @marker if doubtful && @marker
