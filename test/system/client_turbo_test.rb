@@ -202,11 +202,19 @@ class ClientTurboTest < Minitest::Test
     "<select><option>1<option>2</select><i></i>" => [{}, false], "<select multiple><option>1<option>2</select>" => [{selectedIndex: 1}, true],
     "<select multiple><option selected>1<option>2</select>" => [{}, false], "<input type=hidden value=x>" => [{value: "y"}, false], "<input type=range>" => [{}, false],
     "<input type=color>" => [{}, false], "<input type=range value=1>" => [{value: 2}, true], "<input disabled>" => [{value: "x"}, false],
-    "<input data-turbo-permanent id=kept>" => [{value: "x"}, false], "<select></select>" => [{}, false], "<button>go</button>" => [{}, false]
+    "<input data-turbo-permanent id=kept>" => [{value: "x"}, false], "<select></select>" => [{}, false], "<button>go</button>" => [{}, false],
+    # What a browser writes otherwise than the page; datetime_local_field of Rails says seconds.
+    "<input type=datetime-local value='2030-01-01T10:00:00'>" => [{}, false], "<input type=datetime-local value='2030-01-01T10:00:00'><i></i>" => [{value: "2030-01-01T10:01"}, true],
+    "<input type=color value='#FFF000'>" => [{}, false], "<input type=color value='#FFF000'><i></i>" => [{value: "#fff001"}, true], "<input type=color><i></i>" => [{value: "#fff001"}, true],
+    "<input type=range><i></i>" => [{value: 3}, true], "<input type=email value=' a@example.com ' @input=x>" => [{}, false],
+    "<textarea>1&#13;2</textarea>" => [{}, false], "<textarea>1&#13;2</textarea><i></i>" => [{value: "2"}, true],
+    "<select><optgroup disabled><option>1</optgroup><option>2</select>" => [{}, false], "<input type=radio name=a checked><input type=radio name=a checked>" => [{}, false],
+    "<some-editor></some-editor>" => [{}, false], "<some-editor></some-editor><i></i>" => [{value: "typed"}, true], "<output>1</output>" => [{value: "2"}, false]
   }.freeze
 
   test "what somebody entered is told from what the page came with" do
     page = tab
+    page.js("customElements.define('some-editor', class extends HTMLElement { static formAssociated = true; defaultValue = this.value = '' })")
     counted = page.js_async(<<~JS)
       import("/modules/forms.js").then(({changedForms}) => #{ENTRIES.map { |markup, (action, _)| [markup, action] }.to_json}.map(([markup, action]) => {
         document.querySelector("#list").innerHTML = `<form>${markup}</form>`;

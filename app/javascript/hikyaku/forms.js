@@ -8,19 +8,29 @@ export function changedForms() {
 function isChanged(control) {
   if (control.disabled) return false;
   switch (control.localName) {
-    case "textarea": return control.value !== control.defaultValue;
+    case "textarea": return control.value !== control.defaultValue && control.value !== valueGiven(control);
     case "select": return hasOtherOptions(control);
     case "input": return hasOtherValue(control);
-    default: return false;
+    // An editor, as <trix-editor>.
+    default: return control.localName.includes("-") && typeof control.defaultValue === "string" && control.value !== control.defaultValue;
   }
 }
 
 function hasOtherValue(input) {
-  if (input.type === "checkbox" || input.type === "radio") return input.checked !== input.defaultChecked;
+  if (input.type === "checkbox") return input.checked !== input.defaultChecked;
+  // Of several that the page has checked in one group the browser has left one.
+  if (input.type === "radio") return input.checked && !input.defaultChecked;
   if (input.type === "file") return input.files.length > 0;
-  // A browser gives these a value where the page gives none.
-  if ((input.type === "range" || input.type === "color") && !input.hasAttribute("value")) return false;
-  return input.type !== "hidden" && input.value !== input.defaultValue;
+  return input.type !== "hidden" && input.value !== input.defaultValue && input.value !== valueGiven(input);
+}
+
+// A browser writes what the page gives as it would itself: a time without the seconds that Rails says, a colour in small letters. Asked of
+// another control that nobody has touched, in a document in which none comes to life.
+function valueGiven(control) {
+  const untouched = document.implementation.createHTMLDocument("").createElement(control.localName);
+  for (const attribute of control.attributes) untouched.setAttributeNode(attribute.cloneNode());
+  untouched.defaultValue = control.defaultValue;
+  return untouched.value;
 }
 
 // Of a list that opens the browser selects an option itself, where the page selects none.
@@ -28,5 +38,5 @@ function hasOtherOptions(select) {
   const options = [...select.options];
   const selected = options.filter((option) => option.defaultSelected);
   if (select.type === "select-multiple" || select.size > 1) return options.some((option) => option.selected !== option.defaultSelected);
-  return select.selectedIndex !== options.indexOf(selected.pop() ?? options.find((option) => !option.disabled));
+  return select.selectedIndex !== options.indexOf(selected.pop() ?? options.find((option) => !option.matches(":disabled")));
 }
