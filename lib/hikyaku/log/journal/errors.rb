@@ -13,7 +13,7 @@ module Hikyaku
       # @return [Locked, Corrupt, nil] nil: the system refuses
       def self.refusal(folder, status, trouble)
         case status
-        when "HK_TOO_MANY" then Locked.new(trouble.first)
+        when "HK_TOO_MANY" then Locked.new("#{folder} is in use: #{trouble.first}")
         when "HK_INVALID" then Corrupt.of(folder, trouble)
         end
       end

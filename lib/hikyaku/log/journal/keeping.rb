@@ -69,7 +69,7 @@ module Hikyaku
 
         def recover(report, &replay)
           @lock_file = guarded("lock", "lock") { @files.lock("lock") }
-          raise Locked, "#{@path} is in use by another process: only one may write a journal" unless @lock_file
+          raise Locked, "#{@path} is in use by another process: stop it, or use another folder" unless @lock_file
           recovery = Reading.of(@path, report) { |reading| read_all(reading, &replay) }
           guarded("repair", "") { take_over(recovery) }
           start(recovery.newest)
