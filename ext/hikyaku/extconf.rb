@@ -35,7 +35,7 @@ go_without "this Ruby has no rb_nogvl" unless have_func("rb_nogvl", "ruby/thread
 compresses = have_header("zlib.h") && have_library("z", "crc32_z")
 unless compresses
   warn "hikyaku: without zlib and its headers (Debian: zlib1g-dev) the native engine is compiled all the same, and compresses no streams; in a Dockerfile: " \
-    "RUN apt-get install --yes zlib1g-dev, before bundle install"
+    "RUN apt-get update && apt-get install --yes zlib1g-dev, before bundle install"
 end
 
 # mkmf is told in global variables.
