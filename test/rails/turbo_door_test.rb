@@ -247,6 +247,15 @@ class TurboDoorTest < Minitest::Test
     assert_equal 401, subscribe(answer["topics"].values, answer["token"]).status
   end
 
+  test "who signs out while it is asked who may follow has a token that opens nothing" do
+    Hikyaku::Turbo.authorize { Hikyaku.disconnect(subject: "user-7", revoke: true).zero? }
+    answer = knock([sign("x")], cookie: sign_in("7")).json
+    assert_equal 1, answer["topics"].size
+    assert_equal 401, subscribe(answer["topics"].values, answer["token"]).status
+    Hikyaku::Turbo.forget_authorization
+    assert_equal 1, follow(sign("x"), cookie: sign_in("7")).then { Hikyaku.disconnect(subject: "user-7") }
+  end
+
   test "a name that was signed before the switch is good for ever, until the application signs with another key" do
     before = Turbo.signed_stream_verifier.generate("good")
     Time.stub(:now, Time.now + 10 * 365 * 86_400) { assert_equal ["good", nil], Hikyaku::Turbo::SignedName.open(before) }

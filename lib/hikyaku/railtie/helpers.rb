@@ -68,14 +68,16 @@ module Hikyaku
       #   controller's `hikyaku_subject` says unless told, and a random one if it has no such method
       # @param expires_in [Numeric] seconds, after which the stream is closed
       # @param payload [Hash, nil] what others see beside the subscriptions
+      # @param issued_at [Float, nil] seconds since 1970, when it was asked who may have it, if that is not now: a revocation in between
+      #   is to end it
       # @return [String]
       # @raise [ConfigError] the keys cannot sign
-      def hikyaku_token(subscribe: [], publish: [], subject: nil, expires_in: 3600, payload: nil)
+      def hikyaku_token(subscribe: [], publish: [], subject: nil, expires_in: 3600, payload: nil, issued_at: nil)
         subscribe, publish = [subscribe, publish].map { |topics| Array.wrap(topics) }
         subject ||= (hikyaku_subject if respond_to?(:hikyaku_subject, true))
         config = Railtie.mount.settings.config
         Web::TokenMaker.for(config, role: Web::TokenMaker.role_of(publish, subscribe))
-          .call(publish: publish, subscribe: subscribe, subject: subject&.to_s, expires_in: expires_in, payload: payload)
+          .call(publish: publish, subscribe: subscribe, subject: subject&.to_s, expires_in: expires_in, payload: payload, issued_at: issued_at)
       end
 
       # The correlation of a request of hikyaku-send.js: publish it as `correlation` of the data. By it the page recognises its own updates,

@@ -102,11 +102,12 @@ module Hikyaku
       # @param subject [String, nil] `sub`; a random one unless told
       # @param client_id [String, nil] the issuer unless told
       # @param key_id [String, nil] `kid`
+      # @param issued_at [Float, nil] `iat`, seconds since 1970: when it was asked who may have it, if that is not now
       # @return [String] the token
-      def call(publish: [], subscribe: [], payload: nil, broker: nil, expires_in: 3600, legacy: false, subject: nil, client_id: nil, key_id: nil)
+      def call(publish: [], subscribe: [], payload: nil, broker: nil, expires_in: 3600, legacy: false, subject: nil, client_id: nil, key_id: nil, issued_at: nil)
         # A revocation tells tokens of the same second apart by the fraction (RFC 7519 section 2, NumericDate).
         now = @clock.call.floor(6)
-        times = {iat: now, exp: now + expires_in.to_i}
+        times = {iat: issued_at&.floor(6) || now, exp: now + expires_in.to_i}
         claims =
           if legacy
             {sub: subject, **times, mercure: legacy_grants(publish, subscribe, payload)}.compact

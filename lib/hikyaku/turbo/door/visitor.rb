@@ -17,6 +17,8 @@ module Hikyaku
         # @param request [ActionDispatch::Request]
         def initialize(request)
           @request = request
+          # Who signs out while the application is asked has a token that is older than that.
+          @asked_at = Process.clock_gettime(Process::CLOCK_REALTIME)
         end
 
         # @param stream_name [String]
@@ -44,7 +46,7 @@ module Hikyaku
         def token(topics, expires_in:, seen: false)
           payload = asked(:hikyaku_payload)
           payload = {"id" => subject}.merge(payload.to_h.transform_keys(&:to_s).compact) if seen
-          controller.hikyaku_token(subscribe: topics, subject: subject, expires_in: expires_in, payload: payload).tap { @good_for = expires_in }
+          controller.hikyaku_token(subscribe: topics, subject: subject, expires_in: expires_in, payload: payload, issued_at: @asked_at).tap { @good_for = expires_in }
         end
 
         # @return [Hash{String => String}] fields of the answer, by which whoever got a token as nobody in particular is known again
