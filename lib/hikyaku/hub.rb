@@ -51,7 +51,7 @@ module Hikyaku
       @random = random
       @mutex = Mutex.new
       @idempotency = Idempotency.new
-      @revocations = Revocations.new
+      @revocations = Revocations.new(path: options[:storage]&.then { |storage| File.join(storage.fetch(:folder), "revocations") })
       @driver = nil
       @stopped = false
       @pid = Process.pid
@@ -195,6 +195,7 @@ module Hikyaku
     # @param subject [String] the `sub` of its tokens
     # @param revoke [Boolean] also refuse tokens of this subject that were issued before now
     # @return [Integer] how many streams are closed
+    # @raise [StorageFailed] they are closed and refused, but a restart of the hub forgets it
     def disconnect(subject:, revoke: false)
       count = @mutex.synchronize do
         @revocations.add(subject, @clock.call) if revoke
@@ -202,6 +203,7 @@ module Hikyaku
         @engine.disconnect(subject)
       end
       @driver&.wake
+      @revocations.keep(subject) if revoke
       count
     end
 
@@ -308,7 +310,11 @@ module Hikyaku
     #
     # @return [void]
     # @raise [StorageFailed]
-    def close = @mutex.synchronize { @engine.close_storage }
+    def close
+      @mutex.synchronize { @engine.close_storage }
+    ensure
+      @revocations.close
+    end
 
     # @return [Boolean]
     def stopped? = @stopped
@@ -363,6 +369,7 @@ module Hikyaku
     def part
       @pid = Process.pid
       @engine.abandon_storage
+      @revocations.close
       @engine.rekey
       @idempotency = Idempotency.new
       @on_fork&.call

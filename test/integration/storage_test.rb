@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "support/integration"
+require "support/access_tokens"
 require "hikyaku/event_source"
 require "hikyaku/publisher"
 require "open3"
@@ -46,6 +47,18 @@ class StorageTest < Integration::Test
       assert_empty everything - got, "missing"
       assert got == everything, "twice, or out of order"
     end
+  end
+
+  test "a subject that was revoked stays so over kill -9, and newer tokens go on" do
+    hub = start_hub("--storage", @folder)
+    old = token_of_ann(hub)
+    follow(hub, TOPIC, token: old)
+    assert_equal 1, Hikyaku::Publisher.new(hub.url, key: SECRET).disconnect(subject: "ann", revoke: true)
+    hub.stop("KILL")
+    hub.start
+    answer = HttpClient.new(hub.port).stream("GET", URI(subscription(hub, TOPIC)).request_uri, headers: {"authorization" => "Bearer #{old}"})
+    assert_equal 401, answer.status
+    follow(hub, TOPIC, token: token_of_ann(hub))
   end
 
   test "a stop in order keeps everything, and a hub that was never told of storage keeps nothing" do
@@ -111,6 +124,11 @@ class StorageTest < Integration::Test
   end
 
   private
+
+  def token_of_ann(hub)
+    claims = JWT.decode(hub.token(subscribe: [TOPIC]), nil, false).first
+    AccessTokens.sign({"typ" => "at+jwt"}, claims.merge("sub" => "ann", "iat" => Time.now.to_f), SECRET)
+  end
 
   # @return [Array(String, Process::Status)] what a hub has said that could not begin
   def serve_in_vain
