@@ -250,6 +250,19 @@ class AuthorizationTest < Minitest::Test
     end
   end
 
+  test "on this machine aud is the resource identifier by any of the machine's names, at the same port and path" do
+    names = %w[localhost 127.0.0.1 [::1]]
+    names.each do |name|
+      by = Hikyaku::Web::Authorization.new(issuers: [issuer], resource_identifier: "http://#{name}:3001/hub", hub_url: HUB_URL, clock: -> { NOW })
+      names.each { |other| assert by.access(token(aud: "http://#{other}:3001/hub"), :publisher) }
+      %w[http://localhost:3000/hub https://localhost:3001/hub http://localhost:3001/ http://localhost.example:3001/hub http://127.0.0.2:3001/hub http://example.com:3001/hub].each do |aud|
+        assert_match(/aud/, refused(token(aud: aud), by: by), aud)
+      end
+    end
+    by = Hikyaku::Web::Authorization.new(issuers: [issuer], resource_identifier: "https://localhost.example/hub", hub_url: HUB_URL, clock: -> { NOW })
+    assert_match(/aud/, refused(token(aud: "https://127.0.0.1.example/hub"), by: by))
+  end
+
   test "aud is the resource identifier that is configured, not the hub's URL" do
     by = Hikyaku::Web::Authorization.new(issuers: [issuer], resource_identifier: "urn:hub", hub_url: HUB_URL, clock: -> { NOW })
     assert by.access(token(aud: "urn:hub"), :publisher)

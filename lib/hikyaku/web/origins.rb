@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../error"
+require_relative "local_names"
 
 module Hikyaku
   class Web
@@ -19,8 +20,6 @@ module Hikyaku
       ANY = "*"
       # Apps in a web view and browser extensions have schemes of their own.
       ORIGIN = %r{\A([a-z][a-z0-9+.-]*)://(\[[0-9a-f:.]+\]|[^\s/?#@:\\\[\]*]+)(?::(\d{1,5}))?\z}i
-      LOCAL_NAMES = ["localhost", "127.0.0.1", "[::1]"].freeze
-      LOCAL = %r{\A[a-z]+://(#{Regexp.union(LOCAL_NAMES)})(?::\d+)?\z}
       DEFAULT_PORT = {"http" => "80", "https" => "443"}.freeze
 
       # The origin of a URL, as browsers write it.
@@ -44,7 +43,7 @@ module Hikyaku
         @any_cors = @cors.delete(ANY) ? true : false
         @publish = list("publish_origins", publish_origins)
         @any_publish = @publish.delete(ANY) ? true : false
-        own(hub_url).each { |origin| @publish[origin] = true }
+        own = Origins.of(hub_url) and LocalNames.of(own).each { |origin| @publish[origin] = true }
         [@cors, @publish, self].each(&:freeze)
       end
 
@@ -109,13 +108,7 @@ module Hikyaku
 
       def any = @any_cors ? {"access-control-allow-origin" => ANY} : {}
 
-      def own(hub_url)
-        origin = Origins.of(hub_url) or return []
-        host = origin[LOCAL, 1] or return [origin]
-        LOCAL_NAMES.map { |name| origin.sub(host) { name } }
-      end
-
-      private_constant :SAFE_METHODS, :ALLOW_METHODS, :ALLOW_HEADERS, :EXPOSE_HEADERS, :MAX_AGE, :ANY, :ORIGIN, :LOCAL_NAMES, :LOCAL, :DEFAULT_PORT
+      private_constant :SAFE_METHODS, :ALLOW_METHODS, :ALLOW_HEADERS, :EXPOSE_HEADERS, :MAX_AGE, :ANY, :ORIGIN, :DEFAULT_PORT
     end
   end
 end

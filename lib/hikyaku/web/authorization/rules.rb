@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../error"
+require_relative "../local_names"
 require_relative "details"
 require_relative "legacy_claim"
 
@@ -9,8 +10,10 @@ module Hikyaku
     class Authorization
       # What tokens are judged by: whom the hub trusts, who it is itself, and its limits.
       class Rules
-        # @return [String] what aud must hold
+        # @return [String]
         attr_reader :resource_identifier
+        # @return [Array<String>] one of which aud must hold: the resource identifier; on this machine by any of its names
+        attr_reader :audiences
         # @return [Integer]
         attr_reader :max_token_bytes
         # @return [Details]
@@ -34,6 +37,7 @@ module Hikyaku
           @by_id.freeze
           @plain = plain
           @resource_identifier = resource_identifier
+          @audiences = LocalNames.of(resource_identifier).freeze
           @legacy = legacy
           @max_token_bytes = limits.fetch(:max_token_bytes)
           @details = Details.new(base: hub_url, max_details: limits.fetch(:max_token_details),

@@ -182,7 +182,7 @@ module Hikyaku
           aud = @claims["aud"]
           aud = [aud] if aud.is_a?(String)
           refuse "the claim aud is neither a string nor an array of strings" unless aud.is_a?(Array) && aud.all?(String)
-          return "It is meant for this hub." if aud.include?(@rules.resource_identifier)
+          return "It is meant for this hub." if aud.intersect?(@rules.audiences)
           refuse "the claim aud does not hold this hub's resource identifier, #{@rules.resource_identifier}"
         end
 
