@@ -116,9 +116,9 @@ module Hikyaku
       @plan ||= @planner.call
       @folder.make_again
       process = HubProcess.start(@folder, settings, output: @output) { |sockets| @lifelines = sockets }
-      process.await_ready
+      handover = process.await_ready
       @launched = now
-      @folder.tell({**@plan.about, issuer: ISSUER, key: @key, pid: process.pid, digest: @plan.digest})
+      @folder.tell({**@plan.about, issuer: ISSUER, key: @key, pid: process.pid, digest: @plan.digest, handover: handover})
       @folder.hold
       process
     end

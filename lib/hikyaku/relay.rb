@@ -22,8 +22,8 @@ module Hikyaku
   # it takes the requests for the hub's paths and lets the others pass; `run Hikyaku::Relay.new` answers nothing else.
   #
   # A subscribe's connection is handed to the hub's process, with the request: the worker has no more to do with it. All else is
-  # asked of the hub over its Unix socket. Where there is no raw socket to hand over (TLS in Puma, another server), the stream
-  # is given on as it comes.
+  # asked of the hub over its Unix socket. Where there is no raw socket to hand over (TLS in Puma, another server), and to a hub that
+  # takes none (the engine in Ruby), the stream is given on as it comes.
   #
   # The hub's process decides everything by itself; here nobody is let in or kept out.
   class Relay
@@ -86,7 +86,7 @@ module Hikyaku
       metadata_path = Web::Metadata.new(known).path
       Web::BodyLimit.watch([about[:path], metadata_path], about[:max_request_bytes])
       Hub.new(path: about[:path], metadata_path: metadata_path, max_request_bytes: about[:max_request_bytes], socket: @folder.socket,
-        sender: Handover::Sender.new(@folder.handover), exchange: Exchange.new(@folder.socket))
+        sender: (Handover::Sender.new(@folder.handover) unless about[:handover] == false), exchange: Exchange.new(@folder.socket))
     end
 
     def relay(env, path)
@@ -96,7 +96,7 @@ module Hikyaku
       client = env["puma.socket"]
       request = Request.new(env, limit: hub.max_request_bytes + 1)
       return hub.exchange.call(request, address(env, client), harmless: change?(path)) unless path == hub.path && request.streamed?
-      (hand_over(env, client, request) if client.is_a?(BasicSocket) && env["rack.hijack"]) ||
+      (hand_over(env, client, request) if hub.sender && client.is_a?(BasicSocket) && env["rack.hijack"]) ||
         Stream.new(hub.socket, request.bytes(address(env, client))).response(env)
     end
 

@@ -315,7 +315,7 @@ class PumaPluginTest < Minitest::Test
     key = @server.about["key"]
     shown = Dir["/proc/[0-9]*/cmdline"].map { |path| File.binread(path) rescue "" }.join # rubocop:disable Style/RescueModifier
     environments = [@server.pid, @server.hub, *@server.workers].map { |pid| File.binread("/proc/#{pid}/environ") }.join
-    assert_includes shown, "--handover"
+    assert_includes shown, "unix:#{@server.companion}/hub.sock"
     [secret, key].each { |each| refute_includes shown + environments + @server.log, each }
   end
 end

@@ -20,14 +20,14 @@ class LifelineTest < Minitest::Test
   end
 
   def inherited(folder: @folder, **settings)
-    @mine.puts(JSON.generate(settings: settings, folder: folder))
+    @mine.puts(JSON.generate(settings: settings, handover: "/run/handover.sock", folder: folder))
     Hikyaku::Server::Lifeline.inherited(@env)
   end
 
-  def ready(lifeline)
+  def ready(lifeline, handover: false)
     stops = Queue.new
-    lifeline.ready { stops << true }
-    assert_equal "ready\n", @mine.gets
+    lifeline.ready(handover: handover) { stops << true }
+    assert_equal handover ? "ready handover\n" : "ready\n", @mine.gets
     assert_empty stops
     yield
     Timeout.timeout(60) { assert stops.pop }
@@ -35,7 +35,7 @@ class LifelineTest < Minitest::Test
 
   test "settings come over it, and nothing of it stays in the environment" do
     lifeline = inherited(heartbeat: 3, publisher_key: "é")
-    assert_equal({heartbeat: 3, publisher_key: "é"}, lifeline.settings)
+    assert_equal [{heartbeat: 3, publisher_key: "é"}, "/run/handover.sock"], [lifeline.settings, lifeline.handover]
     assert_empty @env
   end
 
@@ -45,7 +45,7 @@ class LifelineTest < Minitest::Test
 
   test "who is told to stop stops, and leaves the folder to those who told it" do
     lifeline = inherited
-    ready(lifeline) { @mine.puts("stop") }
+    ready(lifeline, handover: true) { @mine.puts("stop") }
     lifeline.close
     assert_path_exists @folder
   end
@@ -74,7 +74,7 @@ class LifelineTest < Minitest::Test
     @mine.close
     stops = Queue.new
     lifeline.failed("x")
-    lifeline.ready { stops << true }
+    lifeline.ready(handover: true) { stops << true }
     Timeout.timeout(60) { assert stops.pop }
   end
 end

@@ -41,15 +41,20 @@ module Hikyaku
         end
       end
 
-      def serve(settings, &ready)
-        log = Server::Log.new(stderr, level: settings.log_level, format: settings.log_format)
-        Server.new(settings, logger: log).run(&ready)
+      def serve(settings, logger: log(settings), &ready)
+        Server.new(settings, logger: logger).run(&ready)
       end
+
+      def log(settings) = Server::Log.new(stderr, level: settings.log_level, format: settings.log_format)
 
       # As the hub of another process, from which the settings come, and which says what went wrong.
       def serve_for(lifeline)
         given = Config::Sources.from_code(lifeline.settings).merge(Config::Sources.from_flags(@flags))
-        serve(Config.build(given, serving: true)) { |_, stop| lifeline.ready(&stop) }
+        config = Config.build(given, serving: true)
+        logger = log(config)
+        config = Web::EngineChoice.settle(config, logger: logger)
+        config = config.with(handover: lifeline.handover) if config.engine == "c"
+        serve(config, logger: logger) { |_, stop| lifeline.ready(handover: !config.handover.nil?, &stop) }
       rescue Error => error
         lifeline.failed(error.message)
         1

@@ -20,19 +20,20 @@ module Hikyaku
     #
     #     here                     there (Server::Lifeline)
     #       settings, a line of JSON ──►
-    #       ◄── "ready" or "failed SENTENCE"
+    #       ◄── "ready", "ready handover" where it takes connections over, or "failed SENTENCE"
     #       "stop" ──►
     class HubProcess
-      COMMAND = [RbConfig.ruby, File.expand_path("../../../exe/hikyaku", __dir__), "serve", "--engine", "c"].freeze
+      COMMAND = [RbConfig.ruby, File.expand_path("../../../exe/hikyaku", __dir__), "serve"].freeze
       # Whose number the new process finds its end by.
       VARIABLE = "HIKYAKU_LIFELINE"
       # All settings come the other way.
       SETTINGS = /\A(?:HIKYAKU|MERCURE)_(?!DEBUG\z)/
+      TAKES_OVER = "ready handover"
       READY_SECONDS = 30
       MAX_LINE_BYTES = 65_536
       # For the kernel to tell of a process that has closed its files that it has ended.
       REAP_SECONDS = 2
-      private_constant :COMMAND, :VARIABLE, :SETTINGS, :READY_SECONDS, :MAX_LINE_BYTES, :REAP_SECONDS
+      private_constant :COMMAND, :VARIABLE, :SETTINGS, :TAKES_OVER, :READY_SECONDS, :MAX_LINE_BYTES, :REAP_SECONDS
 
       class << self
         # Starts a process; it is not ready yet.
@@ -59,7 +60,7 @@ module Hikyaku
 
         # A group of its own: what a terminal says to Puma's, it says to Puma, which then ends the hub when its time has come.
         def spawn(folder, socket, output)
-          Process.spawn(environment(socket), *command, "--listen", "unix:#{folder.socket}", "--handover", folder.handover,
+          Process.spawn(environment(socket), *command, "--listen", "unix:#{folder.socket}",
             socket => socket, :in => File::NULL, :pgroup => true, :close_others => true, **output)
         end
 
@@ -88,18 +89,18 @@ module Hikyaku
       # @param folder [Folder] which the process removes when it is left alone, if it is a temporary one
       # @return [void]
       def tell(settings, folder)
-        @lifeline.write(JSON.generate("settings" => settings, "folder" => (folder.path if folder.temporary?)), "\n")
+        @lifeline.write(JSON.generate("settings" => settings, "handover" => folder.handover, "folder" => (folder.path if folder.temporary?)), "\n")
       rescue SystemCallError
         nil # it has ended, and is asked next
       end
 
       # Waits until the hub answers requests.
       #
-      # @return [void]
+      # @return [Boolean] whether it takes connections over, as the engine in C does
       # @raise [Failed] it does not, and has ended
       def await_ready
         line = read_line
-        return if line == "ready"
+        return line == TAKES_OVER if [TAKES_OVER, "ready"].include?(line)
         kill
         ended = reap
         raise Failed, line.delete_prefix("failed ") if line&.start_with?("failed ")

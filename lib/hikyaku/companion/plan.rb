@@ -11,7 +11,7 @@ module Hikyaku
     class Plan
       # Where it listens is not for settings to say; that it is a Unix socket counts for what may be set beside.
       LISTEN = "unix:hub.sock"
-      DECIDED = %i[listen engine handover].freeze
+      DECIDED = %i[listen handover].freeze
       # Of Config, for those who talk to the hub.
       ABOUT = %i[path resource_identifier hub_url max_request_bytes].freeze
       private_constant :DECIDED, :ABOUT
@@ -20,12 +20,15 @@ module Hikyaku
         # @param config [Config]
         # @param doubts [Array<String>] sentences for the log, beside the configuration's own
         # @return [Plan]
-        # @raise [ConfigError] there is no such hub beside Puma
+        # @raise [ConfigError] the settings do not fit together
         def of(config, doubts: [])
-          raise ConfigError, "#{config.origin(:engine)}: the hub beside Puma is the one in C; for the one in Ruby take `plugin :hikyaku` from config/puma.rb" unless config.engine == "c"
           config = config.with(listen: LISTEN)
           new("settings" => settings(config), "about" => about(config), "doubts" => doubts_of(config) + doubts)
         end
+
+        # @param config [Config]
+        # @return [Hash{String => Object}] what those must know who talk to its hub
+        def about(config) = ABOUT.to_h { |name| [name.to_s, config.public_send(name)] }
 
         private
 
@@ -43,8 +46,6 @@ module Hikyaku
 
         # The workers publish, whoever else may.
         def doubts_of(config) = (config.publisher_key ? config : config.with(publisher_key: "of the workers")).doubts
-
-        def about(config) = ABOUT.to_h { |name| [name.to_s, config.public_send(name)] }
       end
 
       # @return [Hash{String => Object}] of Config, as a file would have them

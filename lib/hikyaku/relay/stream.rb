@@ -7,8 +7,9 @@ require_relative "exchange"
 
 module Hikyaku
   class Relay
-    # An answer of the hub's that is given on as it comes: for servers that do not give their socket away. It holds what the
-    # server gives a response, a thread or a fibre, until either side ends it.
+    # An answer of the hub's that is given on as it comes, until either side ends it: for servers that do not give their socket away,
+    # and for a hub that takes none over. A raw socket is carried by a thread of its own, so that none of the server's is held; for
+    # anything else it holds what the server gives a response, a thread or a fibre.
     class Stream
       CHUNK = 65_536
       # For the head of the answer.
@@ -50,16 +51,41 @@ module Hikyaku
       def response(env)
         headers = @head.headers.group_by { |name, _| name.downcase }.except(*Exchange::HOP_BY_HOP)
           .transform_values { |fields| fields.map { |_, value| value.dup.force_encoding(Encoding::UTF_8) }.then { |values| values.one? ? values.first : values } }
+        # Puma forgets a socket after the call; other servers close theirs.
+        @owned = env.key?("puma.socket")
         return [@head.status, headers, [rest]] unless @head.status == 200 && EVENTS.match?(headers["content-type"].to_s)
         headers["connection"] = "close" if env["SERVER_PROTOCOL"].to_s.start_with?("HTTP/1")
         [@head.status, headers, self]
       end
 
-      # Gives on what comes, until either side has ended.
+      # Gives on what comes, until either side has ended; from a raw socket it returns at once.
       #
-      # @param stream [#write] the server's; `flush` and `close` are called where it has them
+      # @param stream [BasicSocket, #write] the server's; `flush` and `close` are called where it has them
       # @return [void]
       def call(stream)
+        @called = true
+        return carry(stream) unless stream.is_a?(BasicSocket)
+        socket = @owned ? stream : stream.dup
+        Thread.new { carry(socket) }.name = "hikyaku-stream"
+      end
+
+      # The server is done with the response. The stream is not, once it was called.
+      #
+      # @return [void]
+      def close
+        @socket.close unless @called
+      end
+
+      # @return [void]
+      def interrupt
+        @socket.shutdown
+      rescue IOError, SystemCallError
+        nil
+      end
+
+      private
+
+      def carry(stream)
         Stream.enter(self)
         while (part = body)
           stream.write(part)
@@ -72,20 +98,6 @@ module Hikyaku
         @socket.close
         stream.close if stream.respond_to?(:close)
       end
-
-      # The server is done with the response.
-      #
-      # @return [void]
-      def close = @socket.close
-
-      # @return [void]
-      def interrupt
-        @socket.shutdown
-      rescue IOError, SystemCallError
-        nil
-      end
-
-      private
 
       def head
         deadline = now + SECONDS

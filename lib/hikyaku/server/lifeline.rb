@@ -24,6 +24,8 @@ module Hikyaku
 
       # @return [Hash{Symbol => Object}] of Config
       attr_reader :settings
+      # @return [String] the path of the Unix socket on which connections are to be taken over
+      attr_reader :handover
 
       # @param socket [UNIXSocket]
       def initialize(socket)
@@ -31,15 +33,16 @@ module Hikyaku
         @socket.close_on_exec = true
         told = JSON.parse(@socket.gets || exit!(1))
         @settings = told.fetch("settings").transform_keys(&:to_sym)
-        @folder = told.fetch("folder")
+        @handover, @folder = told.values_at("handover", "folder")
       end
 
       # Says that the hub answers.
       #
+      # @param handover [Boolean] whether it takes connections over
       # @yield when it is time to stop: it was told so, or is alone
       # @return [void]
-      def ready(&stop)
-        @socket.write("ready\n")
+      def ready(handover:, &stop)
+        @socket.write("ready#{" handover" if handover}\n")
       rescue SystemCallError
         nil # nobody is there any more: the end of file says so too
       ensure

@@ -15,7 +15,7 @@ module Suite
     # What takes up to a minute on any machine, most of it waiting: all at once.
     SOAK = %w[rotation soak timeouts].map { |name| "test/integration/native_#{name}_test.rb" }.freeze
     # What has its engines or its one engine, whichever the others are tried with.
-    ALONE = %w[engines_alike puma_plugin puma_worker_death].map { |name| "test/integration/#{name}_test.rb" }.freeze
+    ALONE = %w[engines_alike puma_plugin puma_ruby_engine puma_worker_death].map { |name| "test/integration/#{name}_test.rb" }.freeze
     # What the process on the engine in C is put through with sanitizers, too.
     SANITIZED = (%w[http limits revocation smoke soak stop].map { |name| "test/integration/native_#{name}_test.rb" } +
       %w[process total_queue].map { |name| "test/integration/broker_#{name}_test.rb" }).freeze
