@@ -22,10 +22,11 @@ require_relative "hikyaku/server"
 #
 #     Hikyaku.connect("unix:/run/hikyaku.sock", key: ENV.fetch("KEY"))
 #
-# or has a hub beside it, which `plugin :hikyaku` of Puma runs (Relay). In all of them, `Hikyaku.publish` reaches the subscribers; anywhere else it raises.
+# or has a hub beside it, which `plugin :hikyaku` of Puma runs (Relay), or which the server of the same Rails application has in
+# development. In all of them, `Hikyaku.publish` reaches the subscribers; anywhere else it raises.
 module Hikyaku
   @lock = Mutex.new
-  @web = @host = @publisher = @local = nil
+  @web = @host = @publisher = @local = @beside = nil
 
   class << self
     # Makes the hub that this process holds. It can be mounted, or run, as a Rack application.
@@ -99,7 +100,8 @@ module Hikyaku
     def reset
       @lock.synchronize do
         @publisher&.close
-        @web = @host = @publisher = @local = nil
+        @beside&.last&.close
+        @web = @host = @publisher = @local = @beside = nil
       end
     end
 
@@ -108,15 +110,28 @@ module Hikyaku
     def publisher
       hub = self.hub
       return local(hub) if hub
-      @publisher || beside or raise NoHub, "nobody would receive this: this process holds no hub and is connected to none; " \
-        "set the hub's address (Hikyaku.connect, or config.hikyaku.hub in Rails)"
+      @publisher || beside or raise NoHub, "no hub is known here, so the update would reach no subscriber: #{absence}; " \
+        "start the server, or say where the hub is: HIKYAKU_COMPANION names the folder of a Puma with `plugin :hikyaku`; or set the hub's " \
+        "address (Hikyaku.connect, or in Rails config.hikyaku.hub, which the generated initializer takes from HIKYAKU_HUB)"
     end
 
-    # To the hub that Puma runs beside its workers, when the environment says that there is one.
+    def absence
+      folder = Hikyaku::Companion::Folder.default
+      folder ? "no server of this application and this user answers in #{folder}" : "this process holds no hub and is connected to none"
+    end
+
+    # To the hub that Puma runs beside its workers, when the environment says that there is one; else to the server that runs.
+    # A process that lives longer than the server finds the next one: there the key is another.
     def beside
-      folder = Hikyaku::Companion::Folder.named or return
+      folder = Hikyaku::Companion::Folder.named || Hikyaku::Companion::Folder.found or return
+      edition = folder.edition
+      known, publisher = @beside
+      return publisher if publisher && (known == edition || edition.nil?)
       about = folder.about
-      connect("unix:#{folder.socket}:#{about[:path]}", key: about[:key], issuer: about[:issuer], audience: about[:resource_identifier])
+      fresh = Hikyaku::Publisher.new("unix:#{folder.socket}:#{about[:path]}", key: about[:key], issuer: about[:issuer], audience: about[:resource_identifier])
+      @lock.synchronize { @beside = [edition, fresh] }
+      publisher&.close
+      fresh
     end
 
     def local(hub)

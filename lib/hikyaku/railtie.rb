@@ -11,14 +11,17 @@ require_relative "railtie/cluster"
 require_relative "railtie/codec"
 require_relative "railtie/helpers"
 require_relative "railtie/instrumentation"
+require_relative "railtie/local_socket"
 require_relative "railtie/log_subscriber"
 require_relative "railtie/middleware"
 require_relative "railtie/mount"
 require_relative "railtie/outbox"
 require_relative "railtie/presence"
 require_relative "railtie/routing"
+require_relative "railtie/served"
 require_relative "railtie/settings"
 require_relative "railtie/turbo_streams"
+require_relative "railtie/without_hub"
 
 module Hikyaku
   # The hub in a Rails application: `config.hikyaku`, the route `hikyaku`, helpers for controllers and views,
@@ -30,7 +33,8 @@ module Hikyaku
   #     Puma has `plugin :hikyaku`         a process beside Puma's: workers relay and publish to it
   #     the server (config.ru), one process, with the route drawn     the server
   #     the server with several processes                             it refuses to start
-  #     a job, the console, the runner                                nobody: publishing raises NoHub
+  #     a job, the console, a task in development                     the server of the same application that runs
+  #     the same elsewhere, or where no server runs                   none: see `config.hikyaku.without_hub`
   #     the test environment               publishes are recorded, see TestHelper
   class Railtie < ::Rails::Railtie
     config.hikyaku = ActiveSupport::OrderedOptions.new
@@ -39,6 +43,9 @@ module Hikyaku
       # @return [Mount] the hub's place in the application; outside of code reloading
       attr_accessor :mount
     end
+
+    # Before that server starts, which is before initializers run.
+    Served.follow
 
     generators do
       require "generators/hikyaku/install/install_generator"
@@ -49,6 +56,7 @@ module Hikyaku
 
     initializer "hikyaku.mount" do |app|
       Railtie.mount = Mount.new(Settings.new(app))
+      Companion::Folder.default = Companion::Folder.path_in(app.root.to_s) if ::Rails.env.development?
       app.config.middleware.insert_before 0, Middleware, app
     end
 
@@ -68,6 +76,7 @@ module Hikyaku
     initializer "hikyaku.notifications" do
       Hikyaku.singleton_class.prepend(Instrumentation)
       Hikyaku.singleton_class.prepend(OutboxGlue::Storing)
+      Hikyaku.singleton_class.prepend(WithoutHub)
       LogSubscriber.attach_to :hikyaku
       ClientLogSubscriber.attach_to :hikyaku_http
       HTTP.instrumenter ||= ActiveSupport::Notifications

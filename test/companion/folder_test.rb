@@ -51,7 +51,7 @@ class CompanionFolderTest < Minitest::Test
     folder = make
     folder.tell(path: "/hub", key: "secret")
     assert_equal [0o600], Dir["#{folder.path}/*"].map { |file| File.stat(file).mode & 0o777 }
-    assert_equal({path: "/hub", key: "secret", temporary: true}, Folder.named({"HIKYAKU_COMPANION" => folder.path}).about)
+    assert_equal({path: "/hub", key: "secret", temporary: true, own: true}, Folder.named({"HIKYAKU_COMPANION" => folder.path}).about)
     refute_includes folder.inspect, "secret"
   end
 
@@ -61,6 +61,68 @@ class CompanionFolderTest < Minitest::Test
     ["#{@base}/nowhere", @base].each { |path| assert_raises(Hikyaku::Companion::Absent) { Folder.named({"HIKYAKU_COMPANION" => path}).about } }
     File.write("#{@base}/hub.json", "{")
     assert_raises(Hikyaku::Companion::Absent) { Folder.new(@base).about }
+  end
+
+  test "a default folder is taken by one server at a time, and what a dead one has left goes" do
+    path = Folder.path_in(@base)
+    FileUtils.mkdir_p(path, mode: 0o700)
+    %w[hub.json hub.sock handover.sock].each { |name| File.write("#{path}/#{name}", "{}") }
+    sentences = []
+    one = Folder.take(path) { |sentence| sentences << sentence }
+    assert_equal [path, []], [one.path, Dir.children(path)]
+    refute_predicate one, :temporary?
+    assert_nil Folder.take(path) { |sentence| sentences << sentence }
+    assert_match(/another server of this application has #{path}: .*HIKYAKU_HUB/, sentences.last)
+    one.release
+    # Between two programs of one hot restart.
+    server = UNIXServer.new(one.socket)
+    assert_nil Folder.take(path) { |sentence| sentences << sentence }
+    server.close
+    assert Folder.take(path) { flunk }
+  end
+
+  test "where there can be no default folder a sentence says why, and one that no other has is made" do
+    {
+      "#{@base}/#{"x" * 100}" => /too long/,
+      "#{@base}/file/x" => /no folder can be made/,
+      Dir.mktmpdir(nil, @base).tap { |path| File.chmod(0o777, path) } => /nobody else may write/
+    }.each do |path, reason|
+      File.write("#{@base}/file", "")
+      sentences = []
+      folder = Folder.make({"RUNTIME_DIRECTORY" => @base}, default: path) { |sentence| sentences << sentence }
+      assert_predicate folder, :temporary?
+      assert_match(/a console does not find this server.*HIKYAKU_HUB.*#{reason}/, sentences.join)
+      assert_equal 1, sentences.size
+    end
+  end
+
+  test "the server that started this process chose its folder for itself: another one is made" do
+    one = Folder.make({}, default: "#{@base}/default") { flunk }
+    one.tell(path: "/hub")
+    assert_predicate make(HIKYAKU_COMPANION: one.path), :temporary?
+  end
+
+  test "a hub is found in the default folder if it answers there, and no other user could have made it" do
+    Folder.default = path = "#{@base}/default"
+    assert_nil Folder.found
+    folder = Folder.make({}, default: path) { flunk }
+    folder.tell(path: "/hub")
+    assert_nil Folder.found, "a dead one"
+    server = UNIXServer.new(folder.socket)
+    assert_equal path, Folder.found.path
+    File.chmod(0o720, path)
+    assert_nil Folder.found
+    File.chmod(0o700, path)
+    before = Folder.found.edition
+    folder.tell(path: "/hub")
+    refute_equal before, Folder.found.edition
+    File.unlink("#{path}/hub.json")
+    assert_nil Folder.found, "one that says nothing yet"
+    Folder.default = nil
+    assert_nil Folder.found
+  ensure
+    Folder.default = nil
+    server&.close
   end
 
   test "a folder that is held is locked for whoever tidies up" do

@@ -27,7 +27,7 @@ class InstallGeneratorTest < Minitest::Test
   test "the initializer only has settings that exist, also where it is only a comment" do
     generate
     text = read("config/initializers/hikyaku.rb")
-    names = text.scan(/config\.hikyaku\.(\w+) =/).flatten.uniq - ["hub"]
+    names = text.scan(/config\.hikyaku\.(\w+) =/).flatten.uniq - %w[hub without_hub]
     %w[turbo codec].each { |name| assert_includes names, name }
     names -= [*Hikyaku::Turbo::Settings::NAMES.map(&:to_s), "codec"]
     refute_empty names

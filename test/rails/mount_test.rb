@@ -51,6 +51,15 @@ class MountTest < Minitest::Test
     end
   end
 
+  test "a server without a hub raises in development, too: there it is a fault" do
+    in_environment("development") do
+      mount = Hikyaku::Railtie::Mount.new(settings)
+      assert_equal :log, mount.without_hub
+      mount.open
+      assert_equal :raise, mount.without_hub
+    end
+  end
+
   private
 
   def each_method(&block) = %w[GET HEAD QUERY POST].each(&block)

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "sqlite3"
 require "support/free_port"
 require "support/outbox/processes"
 require "support/running_hub"
@@ -39,6 +40,13 @@ class OutboxServerTest < Minitest::Test
     selling.until(/committed/, PATIENCE)
     assert_equal %w[/1 /2], stream.take(2, PATIENCE).map(&:data)
     assert_empty selling.errors
+  end
+
+  test "in development, where a publish without a hub is only logged, rows stay for the server all the same" do
+    selling = process(:sell, "/1", RAILS_ENV: "development")
+    selling.until(/committed/, PATIENCE)
+    selling.close
+    assert_equal 1, SQLite3::Database.new(database).get_first_value("SELECT count(*) FROM hikyaku_outbox")
   end
 
   test "so do the processes that Puma forks from one that has loaded the application, and those that load it" do

@@ -3,6 +3,7 @@
 require "test_helper"
 require "support/http_client"
 require "support/rails_server"
+require "support/without_native"
 
 # A Rails application on Puma with `plugin :hikyaku`.
 class RailsPumaPluginTest < Minitest::Test
@@ -42,6 +43,9 @@ class RailsPumaPluginTest < Minitest::Test
     RUBY
   }.freeze
 
+  # A client signs in without a form.
+  OPEN = {"config/initializers/open.rb" => "Rails.application.config.action_controller.allow_forgery_protection = false\n"}.freeze
+
   def teardown
     @streams&.each(&:close)
     @shop&.stop
@@ -59,7 +63,9 @@ class RailsPumaPluginTest < Minitest::Test
     HttpClient.new(@shop.port).stream(method, query ? "#{PATH}?#{query}" : PATH, headers: {"host" => "localhost", **headers}, **options).tap { |stream| (@streams ||= []) << stream }
   end
 
-  def hub = JSON.parse(File.read(Dir["#{@folder.path}/hikyaku-*/hub.json"].first))["pid"]
+  def about = JSON.parse(File.read("#{@folder.path}/tmp/hikyaku/hub.json"))
+
+  def hub = about["pid"]
 
   def await(what)
     deadline = HttpClient.now + 40
@@ -96,25 +102,28 @@ class RailsPumaPluginTest < Minitest::Test
   end
 
   test "tokens of the application open the hub beside it; helpers, the runner and Hikyaku.disconnect find it" do
-    serve({"config/initializers/open.rb" => "Rails.application.config.action_controller.allow_forgery_protection = false\n"}, WEB_CONCURRENCY: "2", PRELOAD: "yes")
+    serve(OPEN, WEB_CONCURRENCY: "2", PRELOAD: "yes")
     cookie = HttpClient.new(@shop.port).request("POST", "/session", headers: {"host" => "localhost"}).headers.filter_map { |name, value| value[/\A[^;]+/] if name == "set-cookie" }.join("; ")
     assert_match(/mercure_access_token=/, cookie)
     stream = follow("match=/takings", headers: {"cookie" => cookie})
-    companion = Dir["#{@folder.path}/hikyaku-*"].first
-    output, status = @folder.run("bin/rails", "runner", 'print Hikyaku.publish("/takings", "private", private: true)', HIKYAKU_COMPANION: companion)
-    assert status.success?, output
-    assert_equal "private", stream.next.data
+    [{}, {HIKYAKU_COMPANION: "#{@folder.path}/tmp/hikyaku"}].each do |env|
+      output, status = @folder.run("bin/rails", "runner", 'print Hikyaku.publish("/takings", "private", private: true)', **env)
+      assert status.success?, output
+      assert_equal "private", stream.next.data
+    end
     HttpClient.new(@shop.port).request("DELETE", "/session", headers: {"host" => "localhost", "cookie" => cookie})
     assert_empty stream.rest
   end
 
-  test "`rails server` has the hub beside it too" do
+  test "`rails server`, which loads the application before it knows of the plugin, has the hub beside it too, with its storage" do
+    storage = {"config/initializers/storage.rb" => "Rails.application.config.hikyaku.storage = Rails.root.join('tmp/hikyaku_storage').to_s\n"}
     [{}, {WEB_CONCURRENCY: "2", PRELOAD: "yes"}].each do |env|
-      serve(command: ["sh", "-c", "exec bin/rails server -b 127.0.0.1"], **env)
+      serve(storage, command: ["sh", "-c", "exec bin/rails server -b 127.0.0.1"], **env)
       stream = follow
       assert_equal @shop.get("/who").body, stream.next.data
       assert_match(/the hub http\S+ is process #{hub}/, @shop.log)
       assert_equal 1, @shop.log.scan("INFO  listening on unix").size
+      refute_match(/another server|puma: /, @shop.log)
       @shop.stop
       @folder.remove
     end
@@ -141,6 +150,49 @@ class RailsPumaPluginTest < Minitest::Test
     stream = follow
     @shop.get("/who")
     assert_match(/\A\d+\z/, stream.next.data)
+  end
+
+  test "in production the hub has a folder that no other process finds by itself" do
+    serve(RAILS_ENV: "production")
+    refute_path_exists "#{@folder.path}/tmp/hikyaku"
+    assert_equal 1, Dir["#{@folder.path}/hikyaku-*/hub.json"].size
+  end
+
+  test "of two servers of one application each has a hub, and a console finds the first" do
+    serve
+    stream = follow
+    other = RailsServer.new(@folder, TMPDIR: @folder.path)
+    assert_match(/Hikyaku: another server of this application has .*tmp\/hikyaku/, other.log)
+    assert_equal 1, Dir["#{@folder.path}/hikyaku-*/hub.json"].size
+    other.get("/who")
+    output, status = @folder.run("bin/rails", "runner", 'Hikyaku.publish("/who", "from the runner")')
+    assert status.success?, output
+    assert_equal "from the runner", stream.next.data
+  ensure
+    other&.stop
+  end
+
+  test "the hub, its workers and the cookie of a page go by the port of `rails server`" do
+    serve({**OPEN, "config/puma.rb" => PUMA.sub(/^port .*/, "")}, command: ["sh", "-c", "exec bin/rails server -p #{port = RailsServer.free_port} -b 127.0.0.1"], port: port, PORT: nil)
+    url = "http://localhost:#{port}#{PATH}"
+    assert_equal url, about["resource_identifier"]
+    assert_equal url, JSON.parse(HttpClient.new(port).request("GET", "/.well-known/oauth-protected-resource#{PATH}", headers: {"host" => "localhost"}).body).fetch("resource")
+    cookie = HttpClient.new(port).request("POST", "/session", headers: {"host" => "localhost"}).headers.filter_map { |name, value| value[/\A[^;]+/] if name == "set-cookie" }.join("; ")
+    stream = follow("match=/takings", headers: {"cookie" => cookie})
+    @folder.run("bin/rails", "runner", 'Hikyaku.publish("/takings", "private", private: true)')
+    assert_equal "private", stream.next.data
+  end
+
+  test "without the engine in C development has the one in Ruby, for more streams than there are threads; production is told the setting" do
+    serve(RUBYOPT: WithoutNative::OPTION, WEB_CONCURRENCY: "2")
+    assert_equal 1, @shop.log.scan("the engine in Ruby serves, which is slower").size, @shop.log
+    streams = Array.new(8) { follow }
+    output, status = @folder.run("bin/rails", "runner", 'Hikyaku.publish("/who", "from the runner")', RUBYOPT: WithoutNative::OPTION)
+    assert status.success?, output
+    streams.each { |stream| assert_equal "from the runner", stream.next.data }
+    output, status = @folder.run("timeout", "180", *RailsServer::PUMA, PORT: RailsServer.free_port.to_s, RAILS_ENV: "production", RUBYOPT: WithoutNative::OPTION)
+    assert_equal 1, status.exitstatus, output
+    assert_match(/ERROR: Hikyaku: the engine in C is not there \(no extension\).*config\.hikyaku\.engine = "ruby"/, output)
   end
 
   WRONG = {

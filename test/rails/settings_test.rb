@@ -57,6 +57,36 @@ class SettingsTest < Minitest::Test
     }.each { |given, identifier| assert_equal identifier, Settings.new(Application.new(**given)).config.resource_identifier, given.inspect }
   end
 
+  test "where nothing says the application's own URL it follows the server" do
+    served = Hikyaku::Railtie::Served
+    {
+      {Host: "localhost", Port: 3001} => "http://localhost:3001", {Host: "0.0.0.0", Port: 3001} => "http://localhost:3001",
+      {Host: "::1", Port: 3001} => "http://localhost:3001", {Host: "192.0.2.7", Port: 80} => "http://192.0.2.7:80",
+      {Host: "ssl://127.0.0.1:3443?key=k&cert=c", Port: 3000} => "https://localhost:3443", {Host: "/run/shop.sock", Port: 3000} => "http://localhost:3000"
+    }.each do |options, url|
+      served.options = options
+      assert_equal "#{url}#{PATH}", settings.config.resource_identifier, options.inspect
+      assert_equal "#{url}#{PATH}", Settings.new(Application.new(url: {host: "localhost", port: 3000})).config.resource_identifier
+      assert_equal "https://localhost#{PATH}", Settings.new(Application.new(url: {host: "localhost", protocol: "https"})).config.resource_identifier
+    end
+    settings = settings()
+    settings.config
+    settings.serve_at("http://localhost:4000")
+    assert_equal "http://localhost:4000#{PATH}", settings.config.resource_identifier
+  ensure
+    served.options = nil
+  end
+
+  test "without a hub development logs, but for the server, and the others raise; a setting counts more" do
+    assert_equal :raise, settings.without_hub
+    in_environment("development") { assert_equal %i[log raise], [settings.without_hub, settings.without_hub(serving: true)] }
+    in_environment("production") { assert_equal :raise, settings.without_hub }
+    assert_equal :log, settings(without_hub: "log").without_hub(serving: true)
+    in_environment("development") { assert_equal :raise, settings(without_hub: :raise).without_hub }
+    [true, "", "never", 1].each { |value| assert_match(/without_hub must be :raise or :log/, assert_raises(Hikyaku::ConfigError) { settings(without_hub: value).without_hub }.message) }
+    refute settings(without_hub: :log).config.respond_to?(:without_hub)
+  end
+
   test "where the hub is may be said until the configuration is read, and holds from then on" do
     in_environment("production") do
       application = Application.new

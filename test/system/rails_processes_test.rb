@@ -122,10 +122,10 @@ class RailsProcessesTest < Minitest::Test
     end
   end
 
-  test "a job, the console or the runner without a hub raises, and says what to do" do
-    output, status = @folder.run("bin/rails", "runner", PUBLISH)
+  test "in production a job, the console or the runner without a hub raises, and says what to do" do
+    output, status = @folder.run("bin/rails", "runner", PUBLISH, RAILS_ENV: "production")
     refute status.success?
-    assert_match(/nobody would receive this: .*config\.hikyaku\.hub.*\(Hikyaku::NoHub\)/, output)
+    assert_match(/no hub is known here, .*config\.hikyaku\.hub.*\(Hikyaku::NoHub\)/, output)
   end
 
   test "a setting that does not exist stops the boot, by name" do

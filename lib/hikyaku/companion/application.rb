@@ -19,22 +19,35 @@ module Hikyaku
         rescue => error
           raise unless defined?(Hikyaku::Railtie::Beside)
         end
-        Hikyaku::Railtie::Beside.tell(IO.for_fd(Integer(ARGV.first)), error)
+        Hikyaku::Railtie::Beside.tell(IO.for_fd(Integer(ARGV.first)), error, url: ARGV[1])
       RUBY
       private_constant :FILES, :ASK
 
       # @return [Application, nil] nil: there is none in this folder
       def self.find = (new if FILES.all? { |path| File.exist?(path) })
 
+      # @param env [Hash{String => String}]
+      # @return [String, nil] the path of the default folder; nil but in development, as Rails knows that
+      def folder(env = ENV)
+        name = [env["RAILS_ENV"], env["RACK_ENV"]].find { |value| !value.to_s.empty? }
+        Folder.path_in(Dir.pwd) if [nil, "development"].include?(name)
+      end
+
+      # A process that was to hold the hub before it knew of this one (`rails server`) gives it up, with its storage and its place.
+      #
+      # @return [void]
+      def make_way = loaded&.make_way
+
       # @return [Boolean] whether it takes long to ask it
       def slow? = !loaded
 
+      # @param url [String, nil] of the server, without a path
       # @return [Plan]
       # @raise [ConfigError] what the application says is wrong
       # @raise [Failed] the application does not start
-      def plan
-        return loaded.plan if loaded
-        answer = ask
+      def plan(url = nil)
+        return loaded.plan(url: url) if loaded
+        answer = ask(url)
         raise ConfigError, answer["error"] if answer["error"]
         Plan.new(answer)
       end
@@ -43,9 +56,9 @@ module Hikyaku
 
       def loaded = (Railtie::Beside if defined?(Railtie) && Railtie.mount)
 
-      def ask
+      def ask(url)
         reader, writer = IO.pipe
-        pid = Process.spawn({Folder::VARIABLE => nil}, RbConfig.ruby, "-e", ASK, writer.fileno.to_s, writer => writer, :in => File::NULL, :close_others => true)
+        pid = Process.spawn({Folder::VARIABLE => nil}, RbConfig.ruby, "-e", ASK, writer.fileno.to_s, *url, writer => writer, :in => File::NULL, :close_others => true)
         writer.close
         answer = reader.read
         reap(pid)

@@ -2,6 +2,7 @@
 
 require "fileutils"
 require "json"
+require "socket"
 require "tmpdir"
 require_relative "../error"
 
@@ -15,7 +16,8 @@ module Hikyaku
     # Where the hub's process and those who talk to it meet: a folder of this user alone, with the hub's two sockets and a
     # file that says what one must know to use them.
     #
-    # Its path stands in the environment, so that Puma's workers, and whatever they start, find it.
+    # Its path stands in the environment, so that Puma's workers, and whatever they start, find it. A Rails application in development
+    # has a default folder, in which its console, its tasks and its jobs find the hub of the server that runs.
     class Folder
       # Names the folder. Set before Puma starts, it says where it is to be.
       VARIABLE = "HIKYAKU_COMPANION"
@@ -23,11 +25,19 @@ module Hikyaku
       FILE = "hub.json"
       FILE_MODE = 0o600
       PREFIX = "hikyaku-"
+      IN_APPLICATION = "tmp/hikyaku"
       # Bytes that the kernel has for the path of a Unix socket, less the final zero.
       MAX_PATH_BYTES = 107
-      private_constant :MODE, :FILE, :FILE_MODE, :PREFIX, :MAX_PATH_BYTES
+      private_constant :MODE, :FILE, :FILE_MODE, :PREFIX, :IN_APPLICATION, :MAX_PATH_BYTES
 
       class << self
+        # @return [String, nil] the path of the default folder, of an application that has one
+        attr_accessor :default
+
+        # @param root [String] the folder of an application
+        # @return [String] the path of its default folder
+        def path_in(root) = File.join(root, IN_APPLICATION)
+
         # @param env [Hash{String => String}]
         # @return [Folder, nil] which the environment names
         def named(env = ENV)
@@ -35,20 +45,46 @@ module Hikyaku
           new(path) unless path.empty?
         end
 
-        # Makes the folder that the environment names, or one that nobody else has.
+        # @return [Folder, nil] the default folder, if there is one and a hub of this user answers in it
+        def found
+          folder = new(default) if default
+          folder if folder&.safe? && folder.edition && folder.answers?
+        end
+
+        # Makes the folder that the environment names, or takes the default folder, or makes one that no other process has.
         #
         # @param env [Hash{String => String}]
+        # @param default [String, nil] the path of the default folder
+        # @yieldparam sentence [String] why it is not the default folder
         # @return [Folder]
         # @raise [ConfigError] there cannot be one
-        def make(env = ENV)
+        def make(env = ENV, default: nil, &log)
           given = named(env)
           # Another Puma's, whose environment came along with whoever started this one.
-          given = nil if given&.temporary?
-          folder = given&.claim || new(Dir.mktmpdir(PREFIX, base(env)), temporary: true)
+          given = nil if given&.own?
+          folder = given&.claim || (take(default, &log) if default) || new(Dir.mktmpdir(PREFIX, base(env)), temporary: true)
           folder.check_length
           folder
         rescue SystemCallError => error
           raise ConfigError, "#{VARIABLE}: no folder can be made at #{given ? given.path : base(env)}: #{error.class.new.message.downcase}"
+        end
+
+        # Takes the default folder for the hub of this process, as long as that lives.
+        #
+        # @param path [String]
+        # @yieldparam sentence [String] why not
+        # @return [Folder, nil] nil: another server has it, or there cannot be one
+        def take(path)
+          folder = new(path, temporary: false, own: true)
+          folder.check_length
+          return folder if folder.take
+          yield "another server of this application has #{path}: a console publishes to that server, and to this one with " \
+            "config.hikyaku.hub (HIKYAKU_HUB) set to its URL"
+          nil
+        rescue ConfigError, SystemCallError => error
+          reason = error.is_a?(ConfigError) ? error.message : "no folder can be made at #{path}: #{error.class.new.message.downcase}"
+          yield "a console does not find this server, and needs config.hikyaku.hub (HIKYAKU_HUB) set to its URL: #{reason}"
+          nil
         end
 
         private
@@ -62,9 +98,11 @@ module Hikyaku
 
       # @param path [String]
       # @param temporary [Boolean, nil] nil: as its file says
-      def initialize(path, temporary: nil)
+      # @param own [Boolean, nil] whether the server chose it, and not the environment; nil: as its file says
+      def initialize(path, temporary: nil, own: temporary)
         @path = File.expand_path(path)
         @temporary = temporary
+        @own = own
       end
 
       # @return [String] where the hub listens
@@ -74,11 +112,10 @@ module Hikyaku
       def handover = "#{path}/handover.sock"
 
       # @return [Boolean] whether it was made for one Puma, and goes with it
-      def temporary?
-        @temporary.nil? ? !!about[:temporary] : @temporary
-      rescue Absent
-        false
-      end
+      def temporary? = @temporary.nil? ? told?(:temporary) : @temporary
+
+      # @return [Boolean] whether the server chose it: whoever finds its name in the environment was started by that server
+      def own? = @own.nil? ? told?(:own) : @own
 
       # @return [Hash{Symbol => Object}] what was told about the hub last
       # @raise [Absent] nothing was
@@ -88,12 +125,36 @@ module Hikyaku
         raise Absent, "there is no hub in #{path}, which #{VARIABLE} names: it is where `plugin :hikyaku` of Puma runs"
       end
 
+      # @return [Array, nil] another one as soon as something else is told; nil where nothing is
+      def edition
+        stat = File.stat(file)
+        [path, stat.ino, stat.mtime]
+      rescue SystemCallError
+        nil
+      end
+
+      # @return [Boolean] whether a process listens here; what a dead one has left does not count
+      def answers?
+        UNIXSocket.new(socket).close
+        true
+      rescue SystemCallError, ArgumentError
+        false
+      end
+
+      # @return [Boolean] whether it is this user's, and no other can have put anything there
+      def safe?
+        stat = File.stat(path)
+        stat.owned? && stat.mode & 0o022 == 0
+      rescue SystemCallError
+        false
+      end
+
       # Tells what one must know to use the hub.
       #
       # @param about [Hash{Symbol => Object}]
       # @return [void]
       def tell(about)
-        about = about.merge(temporary: temporary?)
+        about = about.merge(temporary: temporary?, own: own?)
         File.open("#{file}.new", File::WRONLY | File::CREAT | File::TRUNC, FILE_MODE) { |new| new.write(JSON.generate(about)) }
         File.rename("#{file}.new", file)
         @about = JSON.parse(JSON.generate(about), symbolize_names: true).freeze
@@ -104,6 +165,32 @@ module Hikyaku
       # @return [void]
       def hold
         @held ||= File.open(path).tap { |folder| folder.flock(File::LOCK_SH | File::LOCK_NB) }
+      end
+
+      # Makes it, and holds it alone, as long as this process lives.
+      #
+      # @return [Boolean] false: another process holds it
+      # @raise [ConfigError] it is somebody else's
+      # @raise [SystemCallError] it cannot be made, or be locked
+      def take
+        claim
+        @held = File.open(path)
+        # Between two programs of one hot restart the hub holds no lock, and answers.
+        if @held.flock(File::LOCK_EX | File::LOCK_NB) && !answers?
+          # Of a server that was killed.
+          remove
+          return true
+        end
+        release
+        false
+      end
+
+      # Lets go of it, in a process that has a copy of what belongs to another.
+      #
+      # @return [void]
+      def release
+        @held&.close
+        @held = nil
       end
 
       # Takes it away, if it was made for one Puma; else what stands in it.
@@ -130,16 +217,15 @@ module Hikyaku
       # @raise [SystemCallError]
       def claim
         FileUtils.mkdir_p(path, mode: MODE)
-        stat = File.stat(path)
-        return self if stat.owned? && stat.mode & 0o022 == 0
-        raise ConfigError, "#{VARIABLE}: #{path} must belong to the user of this process, and nobody else may write there"
+        return self if safe?
+        raise ConfigError, "the folder #{path} must belong to the user of this process, and nobody else may write there (#{VARIABLE} names another)"
       end
 
       # @return [void]
       # @raise [ConfigError]
       def check_length
         return if handover.bytesize <= MAX_PATH_BYTES
-        raise ConfigError, "#{VARIABLE}: the path #{path} is too long for the sockets in it: choose one of #{MAX_PATH_BYTES - 14} bytes at most"
+        raise ConfigError, "the path #{path} is too long for the sockets in it: choose one of #{MAX_PATH_BYTES - 14} bytes at most with #{VARIABLE}"
       end
 
       # @return [String]
@@ -148,6 +234,12 @@ module Hikyaku
       private
 
       def file = "#{path}/#{FILE}"
+
+      def told?(name)
+        !!about[name]
+      rescue Absent
+        false
+      end
     end
   end
 end

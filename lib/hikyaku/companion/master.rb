@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
 require "socket"
-require "uri"
 require_relative "../companion"
 require_relative "application"
+require_relative "server_url"
 require_relative "settings"
 
 module Hikyaku
@@ -12,11 +12,9 @@ module Hikyaku
     class Master
       # Among the sockets that Puma takes along into a hot restart.
       LIFELINE = "hikyaku:lifeline"
-      LOCAL = %w[0.0.0.0 127.0.0.1 [::] [::1]].freeze
-      SCHEMES = {"tcp" => "http", "ssl" => "https"}.freeze
       # Of a server that is about to end.
       ENDING = %i[stop restart halt].freeze
-      private_constant :LIFELINE, :LOCAL, :SCHEMES, :ENDING
+      private_constant :LIFELINE, :ENDING
 
       # @param launcher [Puma::Launcher]
       def initialize(launcher)
@@ -29,11 +27,10 @@ module Hikyaku
       # @return [void]
       def start
         lifeline = inherited
-        @folder = lifeline ? Folder.named : Folder.make
+        @application&.make_way
+        @folder = lifeline ? Folder.named : Folder.make(default: @application&.folder) { |sentence| log(sentence) }
         accompany(lifeline)
         ENV[Folder::VARIABLE] = @folder.path
-        # Of a process that was to hold a hub before it knew of this one (`rails server`).
-        Hikyaku.reset if Hikyaku.respond_to?(:reset)
         admit_query
         follow
       rescue Error => error
@@ -60,17 +57,10 @@ module Hikyaku
 
       def plan
         given = options[:hikyaku] || Settings.new
+        url = ServerURL.of(options[:binds])
         return given.plan(url: url) unless @application
-        return @application.plan if given.empty?
+        return @application.plan(url) if given.empty?
         raise ConfigError, "the hub of this application has the settings of config.hikyaku: the line `hikyaku …` of puma.rb must go"
-      end
-
-      # Under which the hub is reached on this machine: what it takes for its own where nobody has said another.
-      def url
-        bind = Array(options[:binds]).map { |text| URI.parse(text) }.find { |uri| SCHEMES.key?(uri.scheme) && uri.port.to_i > 0 } or return
-        "#{SCHEMES[bind.scheme]}://#{LOCAL.include?(bind.host) ? "localhost" : bind.host}:#{bind.port}"
-      rescue URI::Error
-        nil
       end
 
       # Where Puma's own goes: it turns that around later.

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../companion/plan"
+require_relative "../web/engine_choice"
 
 module Hikyaku
   class Railtie < ::Rails::Railtie
@@ -14,29 +15,41 @@ module Hikyaku
       #
       # @param io [IO]
       # @param error [StandardError, nil] with which the application did not start
+      # @param url [String, nil] of the server, without a path
       # @return [void]
-      def tell(io, error = nil)
-        io.write(answer(error))
+      def tell(io, error = nil, url: nil)
+        io.write(answer(error, url))
         io.close
         # The endings of the application are for processes that have served.
         exit!(0)
       end
 
+      # The hub that this process holds already ends.
+      #
+      # @return [void]
+      def make_way = Railtie.mount.give_way
+
       # @param settings [Settings]
+      # @param url [String, nil] of the server, without a path
       # @return [Companion::Plan]
       # @raise [ConfigError]
-      def plan(settings = Railtie.mount.settings)
+      # @raise [NativeUnavailable] the engine in C is not there, and this is not a developer who gets the one in Ruby
+      def plan(settings = Railtie.mount.settings, url: nil)
         if settings.remote?
           raise ConfigError, "config.hikyaku.hub is set, so the hub is elsewhere: take that away, or `plugin :hikyaku` from config/puma.rb"
         end
-        Companion::Plan.of(settings.config, doubts: [settings.doubt].compact)
+        settings.serve_at(url) if url
+        config = Web::EngineChoice.settle(settings.config, lenient: ::Rails.env.local?)
+        Companion::Plan.of(config, doubts: [settings.doubt].compact)
       end
 
-      def answer(error)
+      def answer(error, url)
         raise error if error
-        plan.to_json
-      rescue ConfigError => error
-        JSON.generate("error" => error.message)
+        plan(url: url).to_json
+      rescue Error => refusal
+        # What the application itself was doing when it did not start is told with its place.
+        raise if refusal.equal?(error) && !refusal.is_a?(ConfigError)
+        JSON.generate("error" => refusal.message)
       end
       private_class_method :answer
     end

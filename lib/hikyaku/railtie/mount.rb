@@ -35,6 +35,7 @@ module Hikyaku
       # @return [void]
       def settle
         settings.config
+        settings.without_hub
         settings.connect if settings.remote?
         # A page without a token follows nothing: better known now.
         Web::TokenMaker.for(settings.config, role: :subscriber) if settings.turbo.on?
@@ -45,10 +46,24 @@ module Hikyaku
       # @raise [ConfigError] the server is about to have several processes
       # @return [void]
       def open
+        @serving = true
         return if settings.remote? || settings.beside? || !settings.routed? || ::Rails.env.test?
         Cluster.refuse(SCATTERED)
         hold
       end
+
+      # Ends the hub of this process: Puma, which began after the application was served (`rails server`), runs one beside it.
+      #
+      # @return [void]
+      def give_way
+        @lock.synchronize do
+          end_hub
+          Hikyaku.reset
+        end
+      end
+
+      # @return [Symbol] what a publish does where no hub is known: :raise or :log
+      def without_hub = settings.without_hub(serving: @serving)
 
       # The newest event, as somebody knows it who may read nothing private: who begins after it misses nothing, or is told.
       #
@@ -89,6 +104,7 @@ module Hikyaku
         @lock.synchronize do
           return if @scattered
           @scattered = true
+          close_local
           Hikyaku.reset
         end
         ::Rails.logger&.error("Hikyaku: #{SCATTERED}")
@@ -131,12 +147,31 @@ module Hikyaku
         @lock.synchronize do
           Hikyaku.web || begin
             warn_of_name
-            web = Hikyaku.start(Web::EngineChoice.settle(settings.config, logger: ::Rails.logger, lenient: ::Rails.env.local?), logger: ::Rails.logger)
+            begin_hub
             owner = Process.pid
-            at_exit { web.shutdown if Process.pid == owner }
-            web
+            at_exit { end_hub if Process.pid == owner }
+            @web
           end
         end
+      end
+
+      def begin_hub
+        @local&.abandon
+        @local = LocalSocket.open(::Rails.logger)
+        config = Web::EngineChoice.settle(settings.config, logger: ::Rails.logger, lenient: ::Rails.env.local?)
+        @web = Hikyaku.start(@local ? @local.admit(config) : config, logger: ::Rails.logger)
+        @local&.serve(@web)
+      end
+
+      def end_hub
+        close_local
+        @web&.shutdown
+        @web = nil
+      end
+
+      def close_local
+        @local&.close
+        @local = nil
       end
 
       def warn_of_name

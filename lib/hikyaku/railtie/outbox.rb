@@ -13,19 +13,20 @@ module Hikyaku
     #
     # @api private
     module OutboxGlue
+      CARRIED = :carried
       OPTIONS = {"record" => [String], "courier" => [true, false]}.freeze
       private_constant :OPTIONS
 
       # Put before Hikyaku's own methods.
       module Storing
-        # @param outbox [Boolean, nil] true: through the outbox or not at all; false: to the hub at once, whatever becomes of the
-        #   transaction
+        # @param outbox [Boolean, Symbol, nil] true: through the outbox or not at all; false: to the hub at once, whatever becomes of the
+        #   transaction; CARRIED: as false, for rows, which stay where no hub is known
         # @return [String] the event id
         # @raise [ConfigError] there is no outbox
         def publish(topics, data = "", outbox: nil, **options)
           current = Outbox.current
           raise ConfigError, "outbox: true needs config.hikyaku.outbox = true" if outbox && current.nil?
-          return super(topics, data, **options) if current.nil? || outbox == false
+          return super(topics, data, **options) if current.nil? || outbox == false || outbox == CARRIED
           data = options.delete(:data) { data }
           current.publish(topics, data, **options)
         end
@@ -39,7 +40,7 @@ module Hikyaku
       def settle(settings)
         options = options_of(settings.outbox) or return
         Outbox.current = Outbox.new(
-          publish: ->(topics, data, **fields) { Hikyaku.publish(topics, data, outbox: false, **fields) },
+          publish: ->(topics, data, **fields) { Hikyaku.publish(topics, data, outbox: CARRIED, **fields) },
           record: -> { options["record"] ? options["record"].constantize : ::ActiveRecord::Base },
           courier: options.fetch("courier", true), inline: ::Rails.env.test?, max_bytes: settings.config.max_request_bytes, logger: ::Rails.logger
         )

@@ -6,6 +6,7 @@ require_relative "../presence"
 require_relative "../presence/inquiry"
 require_relative "../turbo"
 require_relative "newest"
+require_relative "served"
 
 module Hikyaku
   class Railtie < ::Rails::Railtie
@@ -14,22 +15,26 @@ module Hikyaku
     #     publisher_key, subscriber_key    credentials (hikyaku: {publisher_key: …, subscriber_key: …}), else derived
     #                                      from secret_key_base
     #     resource_identifier              the hub's own URL if it is in another process, else from default_url_options,
-    #                                      else http://localhost:3000 and the path
+    #                                      else from where the server listens, else http://localhost:3000 and the path
     #     path                             /.well-known/mercure, below relative_url_root
     #     cookie_name                      the protocol's, or one without __Secure- for plain HTTP on a developer's machine
     #
-    # Beside them are settings of the application and not of the hub: where the hub is, and those of Turbo::Settings.
+    # Beside them are settings of the application and not of the hub: where the hub is, what happens without one, and those of
+    # Turbo::Settings.
     #
     # @api private
     class Settings
       HUB = :hub
       OUTBOX = :outbox
+      WITHOUT = :without_hub
+      REACTIONS = %i[raise log].freeze
       CODEC = %i[codec codec_params].freeze
       KEYS = %i[publisher_key subscriber_key].freeze
       SALT = "hikyaku access tokens"
       COOKIE = "mercure_access_token"
       NOWHERE = {}.freeze
-      private_constant :HUB, :OUTBOX, :CODEC, :KEYS, :SALT, :COOKIE, :NOWHERE
+      DEFAULT = "http://localhost:3000"
+      private_constant :HUB, :OUTBOX, :WITHOUT, :REACTIONS, :CODEC, :KEYS, :SALT, :COOKIE, :NOWHERE, :DEFAULT
 
       # @param app [::Rails::Application]
       def initialize(app)
@@ -40,6 +45,24 @@ module Hikyaku
       # @return [Config]
       # @raise [ConfigError] a setting that does not exist, or does not fit
       def config = @config || @lock.synchronize { @config ||= build }
+
+      # @param url [String] of the server, without a path: better known now than when the configuration was read
+      # @return [void]
+      def serve_at(url)
+        @lock.synchronize do
+          @served = url
+          @config = nil
+        end
+      end
+
+      # @param serving [Boolean] whether this process is a server
+      # @return [Symbol] what a publish does where no hub is known: :raise or :log
+      # @raise [ConfigError]
+      def without_hub(serving: false)
+        value = given.fetch(WITHOUT) { (::Rails.env.development? && !serving) ? :log : :raise }
+        return value.to_sym if REACTIONS.include?(value.to_s.to_sym)
+        raise ConfigError, "config.hikyaku.without_hub must be #{REACTIONS.map(&:inspect).join(" or ")}, not #{value.inspect}"
+      end
 
       # @return [Turbo::Settings]
       # @raise [ConfigError]
@@ -87,15 +110,15 @@ module Hikyaku
       # @return [Newest, nil] what asks the hub, if that is in another process
       # @raise [Companion::Absent] the hub beside Puma is not there yet
       def newest
-        options = remote? ? hub_options.slice(:url, :ca_file, :insecure) : beside_options
-        Newest.new(options[:url], config, **options.except(:url), logger: ::Rails.logger) if options
+        url, config, options = inquired
+        Newest.new(url, config, **options, logger: ::Rails.logger) if url
       end
 
       # @return [Presence::Inquiry, nil] what asks the hub, if that is in another process
       # @raise [Companion::Absent] the hub beside Puma is not there yet
       def inquiry
-        options = remote? ? hub_options.slice(:url, :ca_file, :insecure) : beside_options
-        Presence::Inquiry.new(options[:url], config, **options.except(:url)) if options
+        url, config, options = inquired
+        Presence::Inquiry.new(url, config, **options) if url
       end
 
       # @return [String, nil] the URL under which browsers find the hub; nil when nobody has said it, so that it is the
@@ -157,16 +180,19 @@ module Hikyaku
         end
       end
 
-      def beside_options
-        folder = Companion::Folder.named if beside?
-        {url: "unix:#{folder.socket}:#{folder.about[:path]}"} if folder
+      # @return [Array(String, Config, Hash), nil] the hub in another process: its URL, what its tokens are made from, and how to reach it
+      def inquired
+        return [hub, config, hub_options.slice(:ca_file, :insecure)] if remote?
+        folder = beside? ? Companion::Folder.named : Companion::Folder.found or return
+        about = folder.about
+        ["unix:#{folder.socket}:#{about[:path]}", config.with(resource_identifier: about[:resource_identifier]), {}]
       end
 
       def build
-        settings = {path: "#{root}#{Publisher::Endpoint::DEFAULT_PATH}"}.merge(given.except(HUB, OUTBOX, *CODEC, *Turbo::Settings::NAMES, *Presence::Settings::NAMES))
+        settings = {path: "#{root}#{Publisher::Endpoint::DEFAULT_PATH}"}.merge(given.except(HUB, OUTBOX, WITHOUT, *CODEC, *Turbo::Settings::NAMES, *Presence::Settings::NAMES))
         settings[:subscriptions] = true if presence.on? && !settings.key?(:subscriptions)
         settings = keys(settings).merge(settings)
-        settings[:resource_identifier] ||= remote? ? endpoint.audience : "#{origin}#{settings[:path]}"
+        settings[:resource_identifier] ||= remote? ? endpoint.audience : (told || "#{origin}#{settings[:path]}")
         settings[:cookie_name] ||= COOKIE if ::Rails.env.local? && !settings[:resource_identifier].start_with?("https:")
         Config.new(**settings)
       rescue ConfigError => error
@@ -187,8 +213,21 @@ module Hikyaku
 
       def root = @app.config.relative_url_root.to_s.chomp("/")
 
+      # What the hub beside Puma takes for its own URL.
+      def told
+        Companion::Folder.named.about[:resource_identifier] if beside?
+      rescue Companion::Absent
+        nil
+      end
+
+      # A new application says localhost:3000 in its default_url_options, whatever port the server is given.
       def origin
-        options = default_host or return "http://localhost:#{ENV.fetch("PORT", 3000)}"
+        stated = default_host&.then { |options| url_of(options) }
+        return stated unless [nil, DEFAULT].include?(stated)
+        @served || Served.url || "http://localhost:#{ENV.fetch("PORT", 3000)}"
+      end
+
+      def url_of(options)
         scheme = options[:protocol].to_s[/\A[a-z]+/] || (force_ssl? ? "https" : "http")
         "#{scheme}://#{options[:host]}#{":#{options[:port]}" if options[:port]}"
       end

@@ -1,0 +1,48 @@
+# frozen_string_literal: true
+
+require_relative "../companion/server_url"
+
+module Hikyaku
+  class Railtie < ::Rails::Railtie
+    # Knows where the server of this process listens, or is about to.
+    #
+    # `puma` has read its configuration when it loads the application: the answer is there. `rails server` loads the application
+    # first, and knows the port that it was given; a port that stands in config/puma.rb as a number it does not know.
+    #
+    # @api private
+    module Served
+      # Put before Rails::Server.
+      module Telling
+        # @return [void]
+        def start(*)
+          Served.options = options
+          super
+        end
+      end
+
+      class << self
+        # @return [Hash{Symbol => Object}, nil] `Host` and `Port` of `rails server`
+        attr_accessor :options
+
+        # @return [void]
+        def follow = (::Rails::Server.prepend(Telling) if defined?(::Rails::Server))
+
+        # @return [String, nil] without a path; nil in a process that is no server
+        def url
+          return Companion::ServerURL.of(bind(*options.values_at(:Host, :Port))) if options
+          config = ::Puma.cli_config if defined?(::Puma.cli_config)
+          Companion::ServerURL.of(config.options[:binds]) if config
+        end
+
+        private
+
+        # As Puma understands the two.
+        def bind(host, port)
+          host = host.to_s
+          return "#{host}#{":#{port}" unless host.match?(/:\d+\z/)}" if host.start_with?("ssl://")
+          "tcp://#{(host.count(":") > 1 && !host.start_with?("[")) ? "[#{host}]" : host}:#{port}"
+        end
+      end
+    end
+  end
+end
