@@ -113,6 +113,7 @@ module Hikyaku
     # @param last_event_id [String, nil] the event that the client has, or "earliest"
     # @param address [String, nil] the client's address
     # @param changeable [Boolean] whether it has a `capability`
+    # @param naming [Boolean] whether its events name the matchers that selected them, see Engine#subscribe
     # @param form [Symbol] see Engine#subscribe
     # @param coding [Symbol] likewise
     # @return [Subscriber]
@@ -120,11 +121,11 @@ module Hikyaku
     # @raise [PatternsTooCostly]
     # @raise [InvalidToken] the grant's subject was revoked after it was decided
     # @raise [UnknownForm, FormNotOffered]
-    def subscribe(grant, last_event_id: nil, address: nil, changeable: false, form: :events, coding: :identity)
+    def subscribe(grant, last_event_id: nil, address: nil, changeable: false, naming: false, form: :events, coding: :identity)
       @engine.weigh(grant.matchers)
       subscriber = alone do
         @engine.subscribe(grant, now: @monotonic.call, expires_in: rest_of(grant), last_event_id: last_event_id, address: address, changeable: changeable,
-          form: form, coding: coding)
+          naming: naming, form: form, coding: coding)
       end
       @driver&.wake if @subscriptions
       subscriber

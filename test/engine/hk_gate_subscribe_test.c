@@ -165,10 +165,12 @@ HK_TEST(a_stream_that_asks_for_it_is_told_its_capability_and_shares_the_decision
 {
     setup_t setup = set_up_with_events(true);
     hk_gate_answer_t answer;
-    static const char *const lines[] = {STREAM "|Hikyaku-Stream: 1", STREAM "|hikyaku-stream:1|Last-Event-ID: one"};
+    static const char *const lines[] = {STREAM "|Hikyaku-Stream: 1", STREAM "|hikyaku-stream:1|Last-Event-ID: one",
+                                        STREAM "|Hikyaku-Stream: matchers",
+                                        STREAM "|hikyaku-stream: matchers |Last-Event-ID: one"};
     remember(setup.gate, STREAM, HK_BYTES(HEAD), grant_of("/a", "", "alice", HK_NEVER));
     for (size_t i = 0; i < 2 * ROWS(lines); i++) {
-        HK_CHECK_OK(serve(setup.gate, lines[i % 2], HK_BYTES(""), &answer));
+        HK_CHECK_OK(serve(setup.gate, lines[i % 4], HK_BYTES(""), &answer));
         char capability[HK_STREAM_CAPABILITY_BYTES], expected[400];
         HK_CHECK_OK(hk_hub_capability(setup.hub, answer.subscriber, capability));
         sprintf(expected, HEAD "%shikyaku-stream: %.*s\r\n\r\n",
@@ -185,8 +187,12 @@ HK_TEST(a_stream_that_does_not_ask_for_it_has_no_capability)
 {
     setup_t setup = set_up(gate_options());
     hk_gate_answer_t answer;
-    static const char *const lines[] = {STREAM, STREAM "|Hikyaku-Stream: 0",
-                                        STREAM "|Hikyaku-Stream:", STREAM "|Hikyaku-Stream: 11",
+    static const char *const lines[] = {STREAM,
+                                        STREAM "|Hikyaku-Stream: 0",
+                                        STREAM "|Hikyaku-Stream:",
+                                        STREAM "|Hikyaku-Stream: 11",
+                                        STREAM "|Hikyaku-Stream: matcher",
+                                        STREAM "|Hikyaku-Stream: 1|Hikyaku-Stream: matchers",
                                         STREAM "|Hikyaku-Stream: 1|Hikyaku-Stream: 1"};
     remember(setup.gate, STREAM, HK_BYTES(HEAD), grant_of("/a", "", "alice", HK_NEVER));
     for (size_t i = 0; i < ROWS(lines); i++) {

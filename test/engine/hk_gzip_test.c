@@ -26,6 +26,19 @@ HK_TEST(the_sum_of_two_is_found_from_the_length_of_the_second)
     }
 }
 
+HK_TEST(without_memory_nothing_is_stored)
+{
+    static char bytes[200000];
+    HK_EACH_FAILING_ALLOCATION {
+        hk_buf_t out;
+        hk_buf_init(&out, hk_test_alloc());
+        hk_status_t status = hk_gzip_stored(hk_bytes(bytes, sizeof(bytes)), &out);
+        /* Four blocks. */
+        HK_CHECK_EQUAL_UINT(status == HK_OK ? sizeof(bytes) + 4 * 5 : 0, out.length);
+        hk_buf_release(&out);
+    }
+}
+
 #ifdef HK_HAVE_ZLIB
 
 #include <zlib.h>

@@ -739,7 +739,7 @@ HK_TEST(without_zlib_a_stream_cannot_be_compressed)
 #endif
 
 /* Subscribes, publishes, delivers; when there is memory again, the reader reads all that was published. */
-static void run_short_of_memory(hk_stream_form_t form, hk_stream_coding_t coding)
+static void run_short_of_memory(hk_stream_form_t form, hk_stream_coding_t coding, bool naming)
 {
     HK_EACH_FAILING_ALLOCATION {
         fixture_t f;
@@ -747,7 +747,7 @@ static void run_short_of_memory(hk_stream_form_t form, hk_stream_coding_t coding
         size_t published = 0, before = 0;
         bool more, subscribed = false;
         if (fixture_try(&f, NULL) == HK_OK) {
-            wish_t wish = {.matches = "/a", .form = form, .coding = coding};
+            wish_t wish = {.matches = naming ? "/a /b" : "/a", .form = form, .coding = coding, .naming = naming};
             subscribed = fixture_try_subscribe(&f, &reader, &wish) == HK_OK;
             for (size_t i = 0; i < 4; i++) {
                 hk_log_update_t update = {.data = HK_BYTES("x"), .retry_ms = -1};
@@ -777,10 +777,12 @@ static void run_short_of_memory(hk_stream_form_t form, hk_stream_coding_t coding
 
 HK_TEST(without_memory_nothing_is_lost_but_a_stream_of_which_a_part_was_sent)
 {
-    run_short_of_memory(HK_STREAM_MESSAGE_PACK, HK_STREAM_IDENTITY);
+    run_short_of_memory(HK_STREAM_MESSAGE_PACK, HK_STREAM_IDENTITY, false);
+    run_short_of_memory(HK_STREAM_EVENTS, HK_STREAM_IDENTITY, true);
     if (hk_gzip_available()) {
-        run_short_of_memory(HK_STREAM_EVENTS, HK_STREAM_GZIP);
-        run_short_of_memory(HK_STREAM_MESSAGE_PACK, HK_STREAM_GZIP);
+        run_short_of_memory(HK_STREAM_EVENTS, HK_STREAM_GZIP, false);
+        run_short_of_memory(HK_STREAM_EVENTS, HK_STREAM_GZIP, true);
+        run_short_of_memory(HK_STREAM_MESSAGE_PACK, HK_STREAM_GZIP, false);
     }
 }
 

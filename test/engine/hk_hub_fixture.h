@@ -168,7 +168,7 @@ static inline hk_status_t fixture_matchers(const char *list, hk_matcher_t **matc
 
 typedef struct wish {
     const char *matches, *reads, *cursor, *address, *subject;
-    bool announced, tentative, changeable;
+    bool announced, tentative, changeable, naming;
     hk_stream_form_t form;
     hk_stream_coding_t coding;
     bool shut;          /* it has no room, not even for a byte */
@@ -276,6 +276,7 @@ static inline hk_status_t fixture_try_subscribe(fixture_t *f, reader_t *reader, 
                                 .now = f->now,
                                 .tentative = wish->tentative,
                                 .changeable = wish->changeable,
+                                .naming = wish->naming,
                                 .form = wish->form,
                                 .coding = wish->coding,
                                 .connection = reader};

@@ -113,10 +113,11 @@ HK_TEST(a_gap_that_there_is_no_memory_to_tell_is_told_later)
 /* Everything that a hub can do, each step whether or not the one before it could be done. */
 static void live(fixture_t *f, reader_t readers[4])
 {
-    static const wish_t wishes[4] = {{.matches = "/a", .reads = "/a", .address = "192.0.2.1", .announced = true},
-                                     {.matches = "/a /b/*", .address = "192.0.2.1", .room = 20, .announced = true},
-                                     {.matches = "* /a /b/1", .cursor = "earliest", .expires_in = SECOND},
-                                     {.matches = "/a", .cursor = "urn:unknown", .subject = "bob", .shut = true}};
+    static const wish_t wishes[4] = {
+        {.matches = "/a", .reads = "/a", .address = "192.0.2.1", .announced = true},
+        {.matches = "/a /b/*", .address = "192.0.2.1", .room = 20, .announced = true},
+        {.matches = "* /a /b/1", .cursor = "earliest", .expires_in = SECOND, .naming = true},
+        {.matches = "/a", .cursor = "urn:unknown", .subject = "bob", .shut = true}};
     bool here[4] = {false};
     size_t count = 0, subscriptions = 0;
     static const size_t each[4] = {1, 2, 3, 1};

@@ -192,7 +192,7 @@ class NativeEngineTest < Minitest::Test
     assert_raises(ArgumentError) { @engine.tick(now: Float::NAN) }
     assert_raises(RuntimeError) { @engine.__send__(:_setup, {}) }
     assert_raises(RuntimeError) { NATIVE.allocate.stats }
-    assert_raises(TypeError) { @engine.__send__(:_subscribe, "no grant", nil, nil, nil, nil, @now, false, false) }
+    assert_raises(TypeError) { @engine.__send__(:_subscribe, "no grant", nil, nil, nil, nil, @now, false, false, false) }
     assert_raises(TypeError) { @engine.__send__(:_change, 1, "no grant", nil, nil, @now) }
     assert_raises(ArgumentError) { new_engine(topics: @topics, key: "short") }
     assert_raises(NoMethodError) { @engine.dup }

@@ -24,6 +24,24 @@ class Protocol::LiveStreamsTest < Protocol::Test
     end
   end
 
+  test "a stream that asks for it names the matchers that selected its events, and can be changed" do
+    3.times do
+      stream = live(topic("a"), topic("b"), headers: {"hikyaku-stream" => "matchers"})
+      assert_match(/\A[A-Za-z0-9_-]{22,64}\z/, stream["hikyaku-stream"])
+      publish([topic("b"), topic("a")], "1")
+      assert_equal ["match: #{topic("a")}", "match: #{topic("b")}"], names_before(stream, "1")
+      assert_equal 204, change(stream, topic("b")).status
+      publish([topic("b"), topic("a")], "2")
+      assert_equal ["match: #{topic("b")}"], names_before(stream, "2")
+    end
+  end
+
+  test "a stream in MessagePack that asks for the matchers' names gets no capability: it cannot have them" do
+    headers = {"hikyaku-stream" => "matchers", "accept" => "application/vnd.msgpack"}
+    3.times { assert_nil subscribe({"match" => topic}, headers: headers)["hikyaku-stream"] }
+    assert subscribe({"match" => topic}, headers: headers.merge("hikyaku-stream" => "1"))["hikyaku-stream"]
+  end
+
   test "matchers come and go, and those that stay go on" do
     stream = live(topic("a"))
     publish(topic("b"), "before")
@@ -224,6 +242,12 @@ class Protocol::LiveStreamsTest < Protocol::Test
   private
 
   def live(*topics, token: nil, headers: {}, **options) = follow(*topics, token: token, headers: {"hikyaku-stream" => "1"}.merge(headers), **options)
+
+  # What stands before the fields of an event, whose data is this.
+  def names_before(stream, data)
+    assert_next data, stream
+    stream.bytes.split("\n\n").find { |block| block.end_with?("data: #{data}") }.lines(chomp: true).take_while { |line| line.start_with?("match") }
+  end
 
   def at(stream) = "#{server.path}/streams/#{stream["hikyaku-stream"]}"
 

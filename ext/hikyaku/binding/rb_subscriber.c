@@ -71,10 +71,10 @@ static VALUE subscribed(VALUE argument)
     return rb_assoc_new(ULL2NUM(call->serial), rb_hk_text_or_nil(hk_buf_bytes(&call->answer)));
 }
 
-/* _subscribe(grant, last_event_id, address, expires_in, now, changeable, packed, compressed): [serial, answer]; :total
- * or :address where there are too many, :cost or :cost_of_address where the patterns cost too much. */
+/* _subscribe(grant, last_event_id, address, expires_in, now, changeable, naming, packed, compressed): [serial, answer];
+ * :total or :address where there are too many, :cost or :cost_of_address where the patterns cost too much. */
 static VALUE engine_subscribe(VALUE self, VALUE grant, VALUE cursor, VALUE address, VALUE expires_in, VALUE now,
-                              VALUE changeable, VALUE packed, VALUE compressed)
+                              VALUE changeable, VALUE naming, VALUE packed, VALUE compressed)
 {
     subscribe_t call = {
         .wanted = {.has_cursor = !NIL_P(cursor),
@@ -83,6 +83,7 @@ static VALUE engine_subscribe(VALUE self, VALUE grant, VALUE cursor, VALUE addre
                    .expires_in = rb_hk_ns(expires_in, HK_NEVER),
                    .now = rb_hk_ns(now, 0),
                    .changeable = RTEST(changeable),
+                   .naming = RTEST(naming),
                    .form = RTEST(packed) ? HK_STREAM_MESSAGE_PACK : HK_STREAM_EVENTS,
                    .coding = RTEST(compressed) ? HK_STREAM_GZIP : HK_STREAM_IDENTITY},
         .part = rb_hk_grant_part(grant),
@@ -402,7 +403,7 @@ static VALUE engine_shutdown(VALUE self)
 
 void rb_hk_init_subscriber(VALUE engine_class)
 {
-    rb_define_private_method(engine_class, "_subscribe", engine_subscribe, 8);
+    rb_define_private_method(engine_class, "_subscribe", engine_subscribe, 9);
     rb_define_private_method(engine_class, "_farewell", engine_farewell, 2);
     rb_define_private_method(engine_class, "_compresses", engine_compresses, 0);
     rb_define_private_method(engine_class, "_resolve", engine_resolve, 2);

@@ -47,7 +47,7 @@ typedef enum hk_gate_field {
     HK_GATE_ACCEPT, /* the form and the coding of a stream */
     HK_GATE_ACCEPT_ENCODING,
     HK_GATE_LAST_EVENT_ID,
-    HK_GATE_STREAM, /* Hikyaku-Stream: whether a capability is asked for */
+    HK_GATE_STREAM, /* Hikyaku-Stream: whether a capability is asked for, and that matchers are named */
     HK_GATE_IDEMPOTENCY_KEY,
     HK_GATE_IDEMPOTENCY_MEMORY, /* Hikyaku-Idempotency */
     HK_GATE_OTHER_FIELD,

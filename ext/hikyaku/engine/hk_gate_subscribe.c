@@ -63,10 +63,10 @@ static hk_status_t append_cursor(hk_gate_t *gate, const hk_grant_t *grant, hk_by
     return status;
 }
 
-/* Whether a capability is asked for. As Ruby reads it: a field that is sent twice has another value. */
-static bool asks_for_capability(const hk_gate_asked_t *asked)
+/* What is asked for. As Ruby reads it: a field that is sent twice has another value. */
+static bool asks_for_stream(const hk_gate_asked_t *asked, hk_bytes_t value)
 {
-    return asked->counts[HK_GATE_STREAM] == 1 && hk_bytes_equal(asked->values[HK_GATE_STREAM], HK_BYTES("1"));
+    return asked->counts[HK_GATE_STREAM] == 1 && hk_bytes_equal(asked->values[HK_GATE_STREAM], value);
 }
 
 /* What a capability is written over, when there is a subscriber. */
@@ -99,13 +99,15 @@ hk_status_t hk_gate_subscribe(hk_gate_t *gate, const hk_gate_request_t *request,
     if (grant->subscription_count == 0) {
         return HK_UNKNOWN;
     }
+    bool naming = entry->form == HK_STREAM_EVENTS && asks_for_stream(asked, HK_BYTES("matchers"));
     hk_subscribe_t subscribe = {
         .grant = grant,
         .address = hk_gate_address(gate, request->head, request->peer),
         .expires_in = grant->expires_at == HK_NEVER ? HK_NEVER : grant->expires_at - request->wall,
         .now = request->now,
         .tentative = true,
-        .changeable = asks_for_capability(asked),
+        .naming = naming,
+        .changeable = naming || asks_for_stream(asked, HK_BYTES("1")),
         .form = entry->form,
         .coding = entry->coding,
     };

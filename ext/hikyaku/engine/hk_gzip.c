@@ -62,6 +62,24 @@ void hk_gzip_tail(hk_gzip_sum_t sum, char tail[HK_GZIP_TAIL_BYTES])
     (void)put_little_endian(put_little_endian(tail + 2, sum.crc), sum.length);
 }
 
+/* RFC 1951, section 3.2.4. */
+enum { MOST_STORED = 0xFFFF, STORED_HEAD = 5 };
+
+hk_status_t hk_gzip_stored(hk_bytes_t bytes, hk_buf_t *out)
+{
+    size_t blocks = bytes.length / MOST_STORED + 1;
+    hk_status_t status = hk_buf_reserve(out, bytes.length + blocks * STORED_HEAD);
+    for (size_t at = 0; status == HK_OK && at < bytes.length;) {
+        size_t length = bytes.length - at < MOST_STORED ? bytes.length - at : MOST_STORED;
+        char head[STORED_HEAD] = {0};
+        (void)put_little_endian(head + 1, (uint32_t)length | ~(uint32_t)length << 16);
+        (void)hk_buf_append(out, hk_bytes(head, sizeof(head)));
+        (void)hk_buf_append(out, hk_bytes(bytes.at + at, length));
+        at += length;
+    }
+    return status;
+}
+
 #ifdef HK_HAVE_ZLIB
 
 #include <limits.h>

@@ -53,6 +53,10 @@ hk_gzip_sum_t hk_gzip_rest(hk_gzip_sum_t whole, hk_gzip_sum_t first);
 /* What ends a stream that said so much. */
 void hk_gzip_tail(hk_gzip_sum_t sum, char tail[HK_GZIP_TAIL_BYTES]);
 
+/* Appends bytes as blocks that are not compressed: for what is for one alone. HK_OK, or HK_NO_MEMORY (nothing was
+ * appended). */
+hk_status_t hk_gzip_stored(hk_bytes_t bytes, hk_buf_t *out);
+
 /* Whether the engine can compress. */
 bool hk_gzip_available(void);
 

@@ -146,6 +146,7 @@ typedef struct hk_subscribe {
     int64_t expires_in; /* ns until its grant ends, or HK_NEVER */
     int64_t now;
     bool tentative;  /* who is refused is not counted: somebody else refuses, and is */
+    bool naming;     /* its events name the matchers that selected them: see hk_hub_names.c; only of HK_STREAM_EVENTS */
     bool changeable; /* it has a capability; and a comment tells it when it has been sent what its cursor asked for */
     hk_stream_form_t form;
     hk_stream_coding_t coding;

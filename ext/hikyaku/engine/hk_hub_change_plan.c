@@ -173,12 +173,23 @@ static hk_status_t say_gap(hk_hub_t *hub, const hk_change_plan_t *plan)
     return status == HK_OK ? hk_hub_say_gap(hub, plan->subscriber, &gap, continues) : status;
 }
 
+/* From now on it says which matcher it is. */
+static void begin_naming(hk_change_plan_t *plan)
+{
+    hk_coded_t *coded = hk_hub_coded(plan->subscriber);
+    if (coded != NULL && coded->naming == HK_NAMING_LATER && !is_as_it_was(plan)) {
+        coded->naming = HK_NAMING;
+        plan->begins_naming = true;
+    }
+}
+
 static hk_status_t prepare(hk_hub_t *hub, hk_change_plan_t *plan, hk_bytes_t *answer)
 {
     hk_status_t status = hk_hub_reserve(hub, plan->change->grant);
     if (status == HK_OK) {
         status = hk_heap_reserve(&hub->deadlines);
     }
+    begin_naming(plan);
     plan->moves = plan->former_count > 0 && hk_hub_variant(plan->subscriber, plan->change->grant) !=
                                                 plan->subscriber->subscriptions[0].feed->variant;
     plan->as_it_was = !plan->moves && is_as_it_was(plan);
@@ -201,6 +212,9 @@ static hk_status_t prepare(hk_hub_t *hub, hk_change_plan_t *plan, hk_bytes_t *an
 static void undo(hk_hub_t *hub, hk_change_plan_t *plan)
 {
     hk_layer_free(hub->alloc, plan->layer);
+    if (plan->begins_naming) {
+        hk_hub_coded(plan->subscriber)->naming = HK_NAMING_LATER;
+    }
     if (plan->made != NULL) {
         for (uint32_t i = 0; i < plan->count; i++) {
             if (plan->made->subscriptions[i].feed != NULL) {

@@ -20,7 +20,8 @@ unsigned hk_hub_variant(hk_subscriber_t *subscriber, const hk_grant_t *grant)
     if (coded == NULL) {
         return 0;
     }
-    bool grouped = coded->coding == HK_STREAM_GZIP && grant->subscription_count == 1 && grant->read_count == 0;
+    bool grouped = coded->coding == HK_STREAM_GZIP && grant->subscription_count == 1 && grant->read_count == 0 &&
+                   coded->naming != HK_NAMING;
     return variant_of(coded) | (grouped ? HK_VARIANT_GROUPED : 0u);
 }
 
@@ -91,18 +92,19 @@ static hk_status_t make_opening(hk_hub_t *hub, unsigned variant)
     return status;
 }
 
-hk_status_t hk_hub_prepare_coding(hk_hub_t *hub, hk_stream_form_t form, hk_stream_coding_t coding)
+hk_status_t hk_hub_prepare_coding(hk_hub_t *hub, hk_stream_form_t form, hk_stream_coding_t coding, bool naming)
 {
     hk_coded_t coded = {.form = (uint8_t)form, .coding = (uint8_t)coding};
     unsigned variant = variant_of(&coded);
-    hk_status_t status = variant == 0 || hub->coding != NULL ? HK_OK : make_coding(hub);
+    bool needed = variant != 0 || naming;
+    hk_status_t status = !needed || hub->coding != NULL ? HK_OK : make_coding(hub);
     if (status == HK_OK && coding == HK_STREAM_GZIP && hub->coding->blocks == NULL) {
         status = hk_gzip_new(hub->alloc, HK_GZIP_BLOCKS, &hub->coding->blocks);
     }
     if (status == HK_OK && coding == HK_STREAM_GZIP && hub->coding->head == NULL) {
         status = hk_control_new(hub->alloc, HK_GZIP_HEAD, &hub->coding->head);
     }
-    if (status == HK_OK && variant != 0 && hub->coding->comments[variant].control == NULL) {
+    if (status == HK_OK && needed && hub->coding->comments[variant].control == NULL) {
         status = hk_hub_encode(hub, variant, HK_SSE_HEARTBEAT, &hub->coding->comments[variant]);
     }
     if (status == HK_OK && coding == HK_STREAM_GZIP && hub->coding->openings[variant].control == NULL) {

@@ -66,10 +66,17 @@ static bool selects(const search_t *search, const hk_record_t *record)
     return false;
 }
 
+/* Of what names its matchers, for all of them: those that stay begin where the stream went back from. */
+static bool had(const search_t *search, const hk_record_t *record)
+{
+    return (record->topic_count == 0 || !hk_subscriber_names(search->subscriber)) &&
+           hk_past_had(search->past, &search->hub->space, record);
+}
+
 static bool admits(const search_t *search, const hk_record_t *record)
 {
     return hk_grant_admits(search->subscriber->grant, &search->hub->space, record) &&
-           (search->past == NULL || !hk_past_had(search->past, &search->hub->space, record));
+           (search->past == NULL || !had(search, record));
 }
 
 static hk_position_t nearest(const search_t *search, hk_position_t cursor)
@@ -318,24 +325,57 @@ static hk_status_t say_word(hk_hub_t *hub, hk_subscriber_t *subscriber)
     return HK_OK;
 }
 
+/* Appends what stands before an event for one subscriber alone. HK_OK or HK_NO_MEMORY. */
+static hk_status_t append_names(hk_hub_t *hub, const hk_record_t *record, hk_taken_t *taken, hk_buf_t *out)
+{
+    hk_buf_t *names = &hub->coding->packed;
+    hk_status_t status = hk_hub_write_names(hub, taken->subscriber, record, names);
+    hk_bytes_t bytes = hk_buf_bytes(names);
+    if (status != HK_OK || bytes.length == 0) {
+        return status;
+    }
+    if (hk_subscriber_coded(taken->subscriber)->coding != HK_STREAM_GZIP) {
+        return hk_buf_append(out, bytes);
+    }
+    hk_gzip_sum_t sum = hk_gzip_sum(bytes);
+    taken->sum = hk_gzip_join(taken->sum, sum, hk_gzip_behind(sum.length));
+    return hk_gzip_stored(bytes, out);
+}
+
+/* Appends a record as the subscriber receives it. False, and nothing was done: it would be too much together, or there
+ * is no memory. */
+static bool append_record(hk_hub_t *hub, unsigned variant, const hk_record_t *record, size_t max_bytes,
+                          hk_taken_t *taken)
+{
+    hk_buf_t *out = &hub->coding->together;
+    size_t before = out->length;
+    hk_gzip_sum_t sum = taken->sum;
+    const hk_rendered_t *rendered;
+    hk_status_t status = hk_hub_render(hub, variant, record, &rendered);
+    if (status == HK_OK && hk_subscriber_names(taken->subscriber)) {
+        status = append_names(hub, record, taken, out);
+    }
+    if (status != HK_OK || (taken->count > 0 && out->length + rendered->bytes.length > max_bytes) ||
+        hk_buf_append(out, hk_buf_bytes(&rendered->bytes)) != HK_OK) {
+        out->length = before;
+        taken->sum = sum;
+        return false;
+    }
+    taken->sum = hk_gzip_join(taken->sum, rendered->sum, rendered->behind);
+    taken->to = record->position;
+    taken->count++;
+    return true;
+}
+
 /* Puts the next records behind one another. The one at which it stopped, or NULL: there are no more for now. */
 static hk_record_t *append_coded(search_t *search, hk_taken_t *taken, size_t max_bytes, hk_position_t until)
 {
     hk_hub_t *hub = search->hub;
-    hk_buf_t *out = &hub->coding->together;
     unsigned variant = hk_hub_variant(taken->subscriber, taken->subscriber->grant);
     hk_record_t *record;
-    hk_buf_clear(out);
-    while ((record = following(search, taken->to)) != NULL && record->position <= until) {
-        const hk_rendered_t *rendered;
-        if (hk_hub_render(hub, variant, record, &rendered) != HK_OK ||
-            (taken->count > 0 && out->length + rendered->bytes.length > max_bytes) ||
-            hk_buf_append(out, hk_buf_bytes(&rendered->bytes)) != HK_OK) {
-            break;
-        }
-        taken->sum = hk_gzip_join(taken->sum, rendered->sum, rendered->behind);
-        taken->to = record->position;
-        taken->count++;
+    hk_buf_clear(&hub->coding->together);
+    while ((record = following(search, taken->to)) != NULL && record->position <= until &&
+           append_record(hub, variant, record, max_bytes, taken)) {
     }
     return record;
 }

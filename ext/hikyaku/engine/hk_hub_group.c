@@ -126,7 +126,7 @@ static bool may_share(hk_subscriber_t *subscriber)
     const hk_coded_t *coded = hk_hub_coded(subscriber);
     return coded != NULL && coded->coding == HK_STREAM_GZIP && coded->several &&
            hk_subscriber_membership(subscriber)->group == NULL && subscriber->subscription_count <= MOST_MATCHERS &&
-           subscriber->grant->read_count == 0;
+           subscriber->grant->read_count == 0 && !hk_subscriber_names(subscriber);
 }
 
 static void drop_empty(hk_hub_t *hub, hk_group_t *group)

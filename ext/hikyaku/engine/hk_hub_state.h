@@ -208,6 +208,16 @@ hk_status_t hk_hub_say_gap(hk_hub_t *hub, hk_subscriber_t *subscriber, hk_gap_t 
 hk_status_t hk_hub_gather_coded(hk_hub_t *hub, hk_subscriber_t *subscriber, size_t max_bytes, hk_position_t until,
                                 hk_bytes_t *bytes);
 
+/* --- hk_hub_names ------------------------------------------------------------------------------------------------- */
+
+/* Appends the field that names a matcher. HK_OK, or HK_NO_MEMORY (unchanged). */
+hk_status_t hk_hub_name(const hk_matcher_t *matcher, hk_buf_t *names);
+
+/* Names the matchers for which a subscriber is sent a record: nothing, where that is for all. What `names` holds is
+ * overwritten. HK_OK or HK_NO_MEMORY. */
+hk_status_t hk_hub_write_names(hk_hub_t *hub, const hk_subscriber_t *subscriber, const hk_record_t *record,
+                               hk_buf_t *names);
+
 /* --- hk_hub_coded ------------------------------------------------------------------------------------------------- */
 
 /* What a subscriber's form or coding needs, or NULL. */
@@ -216,9 +226,9 @@ static inline hk_coded_t *hk_hub_coded(hk_subscriber_t *subscriber)
     return hk_subscriber_is(subscriber, HK_SUBSCRIBER_CODED) ? hk_subscriber_coded(subscriber) : NULL;
 }
 
-/* Makes sure that there is what streams of a form and coding need. HK_OK; HK_NO_MEMORY; HK_NOT_FOUND: it cannot be
- * compressed. */
-hk_status_t hk_hub_prepare_coding(hk_hub_t *hub, hk_stream_form_t form, hk_stream_coding_t coding);
+/* Makes sure that there is what streams of a form and coding need, whose events name matchers or not. HK_OK;
+ * HK_NO_MEMORY; HK_NOT_FOUND: it cannot be compressed. */
+hk_status_t hk_hub_prepare_coding(hk_hub_t *hub, hk_stream_form_t form, hk_stream_coding_t coding, bool naming);
 
 void hk_hub_free_coding(hk_hub_t *hub);
 

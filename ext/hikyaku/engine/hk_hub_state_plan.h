@@ -17,6 +17,7 @@ typedef struct hk_change_plan {
     bool *stayed;                 /* of each until now, whether it is one from now on */
     bool as_it_was;               /* the same subscriptions in the same places; then the three above are NULL */
     bool moves;                   /* also those that stay go to another variant of their feeds */
+    bool begins_naming;           /* its events did not name matchers until now */
     bool adds;
     bool same_reads;
     hk_position_t here; /* where the stream stands */

@@ -246,9 +246,11 @@ hk_status_t hk_hub_subscribe(hk_hub_t *hub, const hk_subscribe_t *subscribe, hk_
     }
     size_t count = subscribe->grant->subscription_count;
     hk_subscriber_t *made;
-    hk_coded_t coded = {.form = (uint8_t)subscribe->form, .coding = (uint8_t)subscribe->coding};
-    bool plain = subscribe->form == HK_STREAM_EVENTS && subscribe->coding == HK_STREAM_IDENTITY;
-    hk_status_t status = hk_hub_prepare_coding(hub, subscribe->form, subscribe->coding);
+    uint8_t naming = !subscribe->naming ? HK_NAMING_NOT : count == 1 ? HK_NAMING_LATER : HK_NAMING;
+    hk_coded_t coded = {.form = (uint8_t)subscribe->form, .coding = (uint8_t)subscribe->coding, .naming = naming};
+    bool plain =
+        subscribe->form == HK_STREAM_EVENTS && subscribe->coding == HK_STREAM_IDENTITY && naming == HK_NAMING_NOT;
+    hk_status_t status = hk_hub_prepare_coding(hub, subscribe->form, subscribe->coding, subscribe->naming);
     if (status == HK_OK) {
         status = hk_hub_reserve(hub, subscribe->grant);
     }

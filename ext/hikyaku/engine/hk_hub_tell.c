@@ -7,12 +7,33 @@ static bool may_be_told(const hk_subscriber_t *subscriber)
     return !hk_subscriber_is(subscriber, HK_SUBSCRIBER_BLOCKED | HK_SUBSCRIBER_CONTROL);
 }
 
-static void tell(hk_hub_t *hub, const hk_feed_t *feed, const hk_said_t *said)
+/* What the members of a feed are told: those whose events name matchers, and the others. */
+typedef struct news {
+    hk_said_t said, named;
+} news_t;
+
+/* No stream names matchers unless there is a coding, and none of another form does. */
+static hk_status_t encode(hk_hub_t *hub, const hk_feed_t *feed, unsigned variant, hk_bytes_t frame, news_t *news)
+{
+    hk_buf_t *named = &hub->scratch;
+    hk_status_t status = hk_hub_encode(hub, variant, frame, &news->said);
+    if (status != HK_OK || hub->coding == NULL || (variant & HK_VARIANT_FORM) != 0) {
+        return status;
+    }
+    hk_buf_clear(named);
+    status = hk_hub_name(hk_feed_matcher(feed), named);
+    if (status == HK_OK) {
+        status = hk_buf_append(named, frame);
+    }
+    return status == HK_OK ? hk_hub_encode(hub, variant, hk_buf_bytes(named), &news->named) : status;
+}
+
+static void tell(hk_hub_t *hub, const hk_feed_t *feed, const news_t *news)
 {
     for (size_t i = 0; i < feed->member_count; i++) {
         hk_subscriber_t *subscriber = feed->members[i].subscriber;
         if (may_be_told(subscriber)) {
-            hk_hub_share(hub, subscriber, said);
+            hk_hub_share(hub, subscriber, hk_subscriber_names(subscriber) ? &news->named : &news->said);
             hk_hub_make_ready(hub, subscriber);
         }
     }
@@ -21,20 +42,21 @@ static void tell(hk_hub_t *hub, const hk_feed_t *feed, const hk_said_t *said)
 hk_status_t hk_hub_notify(hk_hub_t *hub, hk_bytes_t topic, hk_bytes_t frame, size_t *count)
 {
     hk_feed_t *feeds[HK_VARIANTS];
-    hk_said_t said[HK_VARIANTS] = {0};
+    news_t news[HK_VARIANTS] = {0};
     hk_status_t status = hk_hub_feeds(hub, HK_BYTES("exact"), topic, feeds);
     for (unsigned i = 0; status == HK_OK && i < HK_VARIANTS; i++) {
         if (feeds[i] != NULL) {
-            status = hk_hub_encode(hub, i, frame, &said[i]);
+            status = encode(hub, feeds[i], i, frame, &news[i]);
         }
     }
     size_t members = 0;
     for (unsigned i = 0; i < HK_VARIANTS; i++) {
         if (status == HK_OK && feeds[i] != NULL) {
             members += feeds[i]->member_count;
-            tell(hub, feeds[i], &said[i]);
+            tell(hub, feeds[i], &news[i]);
         }
-        hk_control_release(hub->alloc, said[i].control);
+        hk_control_release(hub->alloc, news[i].said.control);
+        hk_control_release(hub->alloc, news[i].named.control);
     }
     if (status == HK_OK && count != NULL) {
         *count = members;

@@ -52,7 +52,14 @@ typedef struct hk_subscription {
 
 typedef struct hk_group hk_group_t;
 
-/* Of a stream with another form or a coding. */
+/* Whether the events of a stream name the matchers that selected them. */
+enum {
+    HK_NAMING_NOT,
+    HK_NAMING_LATER, /* as soon as it has had another matcher than the one that it began with */
+    HK_NAMING
+};
+
+/* Of a stream with another form or a coding, or whose events name matchers. */
 typedef struct hk_coded {
     hk_gzip_sum_t sum; /* of what was said before it came into step */
     hk_gzip_sum_t in;  /* and of what was said since */
@@ -60,6 +67,7 @@ typedef struct hk_coded {
     uint32_t held;     /* bytes that are kept for it, if they are many: see hk_hub_coded */
     uint8_t form, coding;
     bool several; /* it has several subscriptions, and before this a membership */
+    uint8_t naming;
 } hk_coded_t;
 
 /* In the group of those that have the same several matchers: see hk_hub_group. */
@@ -131,6 +139,13 @@ static inline hk_membership_t *hk_subscriber_membership(hk_subscriber_t *subscri
 {
     hk_coded_t *coded = hk_subscriber_coded(subscriber);
     return coded->several ? (hk_membership_t *)(void *)coded - 1 : NULL;
+}
+
+/* Whether its events name the matchers that selected them. */
+static inline bool hk_subscriber_names(const hk_subscriber_t *subscriber)
+{
+    const void *coded = (const hk_coded_t *)(const void *)subscriber - 1;
+    return (subscriber->flags & HK_SUBSCRIBER_CODED) != 0 && ((const hk_coded_t *)coded)->naming == HK_NAMING;
 }
 
 /* Its past; NULL: it never was changed. */

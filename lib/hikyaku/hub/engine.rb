@@ -55,7 +55,7 @@ module Hikyaku
       # @!method abandon_storage
       #   Lets go of what keeps the log, which is another process's: for a process that was forked.
 
-      # @!method subscribe(grant, now:, expires_in: nil, last_event_id: nil, address: nil, changeable: false, form: :events, coding: :identity)
+      # @!method subscribe(grant, now:, expires_in: nil, last_event_id: nil, address: nil, changeable: false, naming: false, form: :events, coding: :identity)
       #   Registers a subscriber behind everything that it asked to see again, and announces its subscriptions where the engine
       #   has `documents` for them: what takes long to match when `serve` comes to it, in order. It is blocked until the driver has a socket for it and says `writable`.
       #   @param grant [Grant]
@@ -63,6 +63,9 @@ module Hikyaku
       #   @param last_event_id [String, nil] the event that it has; "earliest" for all that is retained
       #   @param changeable [Boolean] it gets a `capability`; and when it has been sent what it missed, it is told with a comment
       #     (Event::CAUGHT_UP), if `last_event_id` says what that is
+      #   @param naming [Boolean] its events begin with fields that name the matchers for which it is sent them (Event.names), from when it has
+      #     had another matcher than the one that it began with. What goes back for a matcher is sent what that one selects, also where
+      #     another had selected it before, and names that one alone. What is for all, as a gap is, names none
       #   @param form [Symbol] how its stream is written: `:events`, Server-Sent Events; or `:message_pack`, see Form::MessagePack
       #   @param coding [Symbol] `:identity`; or `:gzip`, one member from the first byte to the last, in which each event can be
       #     decoded as soon as it is there. What is compressed is shared by those who receive the same and may read nothing that is
@@ -71,7 +74,7 @@ module Hikyaku
       #   @raise [TooManyConnections]
       #   @raise [PatternsTooCostly] beside those that are in use; nobody was registered
       #   @raise [UnknownForm] there is no such form or coding
-      #   @raise [FormNotOffered] this engine has it not: see `offers?`
+      #   @raise [FormNotOffered] this engine has it not: see `offers?`; or it does not go with `naming`
 
       # Whether streams can be had in a form, so coded. What goes through `control` and `notify` is Server-Sent Events whatever the
       # form, and is said in its way.

@@ -8,7 +8,9 @@ module Hikyaku
     # "Server-Sent Events Field Injection".
     module Event
       LINE_BREAK = /\r\n|\r|\n/
-      private_constant :LINE_BREAK
+      # Names of fields that say which matcher selected an event: those of the parameters that ask for it.
+      FIELDS = {"exact" => "match", "urlpattern" => "match_urlpattern", "uri_template" => "topic"}.freeze
+      private_constant :LINE_BREAK, :FIELDS
 
       # A comment: keeps proxies and clients from closing an idle stream.
       HEARTBEAT = ":\n\n".b.freeze
@@ -28,6 +30,12 @@ module Hikyaku
         data = data.split(LINE_BREAK, -1).join("\ndata: ") if data.match?(/[\r\n]/)
         "#{event}#{wait}id: #{id}\ndata: #{data}\n\n".force_encoding(Encoding::BINARY).freeze
       end
+
+      # What stands before an event in a stream whose events name the matchers that selected them. Patterns hold no line breaks.
+      #
+      # @param matchers [Array<Matcher>]
+      # @return [String] whole fields, binary
+      def names(matchers) = matchers.map { |matcher| "#{FIELDS.fetch(matcher.type)}: #{matcher.pattern}\n" }.join.b
 
       # An event without an id: it leaves the reader's cursor where it is.
       #

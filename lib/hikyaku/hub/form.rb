@@ -45,6 +45,13 @@ module Hikyaku
         name == :events && coding == :identity
       end
 
+      # @param name [Symbol] of NAMES
+      # @return [void]
+      # @raise [FormNotOffered] its events cannot name the matchers that selected them
+      def self.refuse_naming(name)
+        raise FormNotOffered, "only Server-Sent Events name the matchers that selected them: use the form :events" unless name == :events
+      end
+
       # @return [Symbol]
       attr_reader :name
       # @return [Symbol]
@@ -86,6 +93,16 @@ module Hikyaku
       # @param record [Record]
       # @return [String] the event before it is compressed
       def bytes(position, record) = @plain ? @plain.piece(position, record).bytes : record.frame
+
+      # An event and what stands before it for one alone, which is not compressed: the event's own bytes are as all have them.
+      #
+      # @param names [String] see Event.names
+      # @param piece [Piece] the event
+      # @return [Piece] decodable wherever it is put
+      def named(names, piece)
+        return piece if names.empty?
+        Piece.new(Blocks.stored(names) + piece.bytes, Zlib.crc32_combine(Zlib.crc32(names), piece.crc, piece.size), names.bytesize + piece.size)
+      end
 
       # What is said to one alone, or to some at the same time.
       #

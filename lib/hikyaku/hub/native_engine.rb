@@ -83,10 +83,11 @@ module Hikyaku
         keep_trying { _publish(update.data, topics, update.id, type || update.type, update.retry_after, update.private?, now, nil) }
       end
 
-      def subscribe(grant, now:, expires_in: nil, last_event_id: nil, address: nil, changeable: false, form: :events, coding: :identity)
+      def subscribe(grant, now:, expires_in: nil, last_event_id: nil, address: nil, changeable: false, naming: false, form: :events, coding: :identity)
+        Form.refuse_naming(form) if naming
         raise FormNotOffered, "the native engine was compiled without zlib: install it (Debian: zlib1g-dev) and then this gem again" unless offers?(form, coding)
         @now = now
-        serial, answer = _subscribe(@grants.compile(grant), last_event_id, address, expires_in, now, changeable, form == :message_pack, coding == :gzip)
+        serial, answer = _subscribe(@grants.compile(grant), last_event_id, address, expires_in, now, changeable, naming, form == :message_pack, coding == :gzip)
         refuse(serial) if serial.is_a?(Symbol)
         forget_the_gone if @subscribers.size >= @most
         @subscribers[serial] = Subscriber.new(self, serial, grant, address, answer)

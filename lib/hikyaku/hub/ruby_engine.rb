@@ -18,13 +18,14 @@ require_relative "ruby_engine/delivery"
 require_relative "ruby_engine/forming"
 require_relative "ruby_engine/gathering"
 require_relative "ruby_engine/keeping"
+require_relative "ruby_engine/naming"
 require_relative "ruby_engine/sharing"
 require_relative "ruby_engine/timing"
 
 module Hikyaku
   class Hub
     # The engine in Ruby: the log, who listens to what, and who has got how far. How bytes are handed out is Delivery and
-    # Gathering, in other forms Forming and Sharing; what time brings is Timing; who is told about subscriptions is Announcing; what outlives the process is Keeping;
+    # Gathering, in other forms Forming and Sharing, with the matchers' names Naming; what time brings is Timing; who is told about subscriptions is Announcing; what outlives the process is Keeping;
     # streams that are changed while they last are Changing.
     class RubyEngine
       include Engine
@@ -34,6 +35,7 @@ module Hikyaku
       include Forming
       include Gathering
       include Keeping
+      include Naming
       include Sharing
       include Timing
 
@@ -102,8 +104,9 @@ module Hikyaku
         id
       end
 
-      def subscribe(grant, now:, expires_in: nil, last_event_id: nil, address: nil, changeable: false, form: :events, coding: :identity)
+      def subscribe(grant, now:, expires_in: nil, last_event_id: nil, address: nil, changeable: false, naming: false, form: :events, coding: :identity)
         plain = Form.plain?(form, coding)
+        Form.refuse_naming(form) if naming
         @admission.admit(address)
         subscriber = Subscriber.new(grant, address: address)
         begin
@@ -112,6 +115,7 @@ module Hikyaku
           @admission.release(address)
           raise
         end
+        subscriber.name(grant.matchers) if naming
         give_form(subscriber, form, coding) unless plain
         subscriber.active_at = now
         subscriber.blocked = true
@@ -158,7 +162,8 @@ module Hikyaku
         feed = @feeds[["exact", topic]] or return 0
         feed.subscriptions.each do |subscription|
           subscriber = subscription.subscriber
-          control(subscriber, frame) unless subscriber.blocked || subscriber.control
+          next if subscriber.blocked || subscriber.control
+          control(subscriber, subscriber.names? ? Event.names([feed.matcher]) + frame : frame)
         end
         feed.subscriptions.size
       end

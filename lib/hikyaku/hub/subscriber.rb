@@ -30,6 +30,11 @@ module Hikyaku
       attr_accessor :past
       # @return [String, nil] what whoever changes it must know; not set in those that nobody may change
       attr_accessor :capability
+      # @return [Symbol, nil] whether its events name the matchers that selected them: `:now`; `:later`, as soon as it has had another
+      #   matcher than the one that it began with; not set in streams that did not ask for it
+      attr_reader :naming
+      # @return [String, nil] with which the event begins of which it has a part; not set in others
+      attr_accessor :partial_names
       # @return [Form, nil] how it is written; not set in streams of Server-Sent Events as they are, nor is what follows
       attr_accessor :form
       # @return [Boolean, nil] as `idle`, of a stream with a form
@@ -94,6 +99,17 @@ module Hikyaku
         @subscriptions = subscriptions
         choose_way
       end
+
+      # Before its subscriptions are set.
+      #
+      # @param matchers [Array<Matcher>]
+      # @return [void]
+      def name(matchers)
+        @naming = (@naming || matchers.size > 1) ? :now : :later
+      end
+
+      # @return [Boolean]
+      def names? = @naming == :now
 
       def catching_up=(catching_up)
         @catching_up = catching_up
@@ -199,7 +215,7 @@ module Hikyaku
 
       # The short way, unless it has more than one feed, or more to be seen to.
       def choose_way
-        @feed = (@subscriptions.one? && !restricted? && !@catching_up) ? @subscriptions.first.feed : nil
+        @feed = (@subscriptions.one? && !restricted? && !@catching_up && !names?) ? @subscriptions.first.feed : nil
         settle
       end
 

@@ -28,7 +28,9 @@ module Hikyaku
       CLOSING_HEADERS = STREAM_HEADERS.transform_values { |headers| headers.merge(CLOSING).freeze }.freeze
       # The header with which a client asks for a stream that it can change, and gets what that takes: see Change.
       CHANGEABLE = "HTTP_HIKYAKU_STREAM"
-      private_constant :HEADERS, :STREAM_HEADERS, :NOTHING, :CLOSING, :CLOSING_HEADERS, :CHANGEABLE
+      # Its value where the events are to name the matchers that selected them, too.
+      NAMING = "matchers"
+      private_constant :HEADERS, :STREAM_HEADERS, :NOTHING, :CLOSING, :CLOSING_HEADERS, :CHANGEABLE, :NAMING
 
       # @param hub [Hub]
       # @param reactor [Reactor]
@@ -89,8 +91,11 @@ module Hikyaku
 
       def stream_to(request, grant, cursor, choice)
         form, coding = choice
-        changeable = request.header(CHANGEABLE) == "1"
-        subscriber = @hub.subscribe(grant, last_event_id: cursor, address: counted(request.address), changeable: changeable, form: form, coding: coding)
+        asked = request.header(CHANGEABLE)
+        naming = asked == NAMING && form == :events
+        changeable = asked == "1" || naming
+        subscriber = @hub.subscribe(grant, last_event_id: cursor, address: counted(request.address), changeable: changeable, naming: naming,
+          form: form, coding: coding)
         request.granted(grant)
         stream = Stream.new(@hub, @reactor, subscriber, request.env.key?("puma.socket"))
         headers = (closes?(request) ? CLOSING_HEADERS : STREAM_HEADERS)[choice].merge(@wishes.headers(subscriber.last_event_id))

@@ -16,7 +16,9 @@ module Hikyaku
         HEADER = "\x1F\x8B\x08\x00\x00\x00\x00\x00\x00\xFF".b.freeze
         # The last block, empty.
         LAST = "\x03\x00".b.freeze
-        private_constant :LAST
+        # Bytes of a block that is not compressed.
+        MOST_STORED = 0xFFFF
+        private_constant :LAST, :MOST_STORED
         # Of what is compressed with what came before it. A little more finds 2 % more; much more takes milliseconds where a text is
         # made for it.
         SHARED_LEVEL = 7
@@ -24,6 +26,15 @@ module Hikyaku
         # @param member [Member]
         # @return [String] what ends its stream
         def self.trailer(member) = LAST + [member.crc, member.length].pack("VV")
+
+        # @param bytes [String]
+        # @return [String] blocks that are not compressed
+        def self.stored(bytes)
+          (0...bytes.bytesize).step(MOST_STORED).map do |at|
+            part = bytes.byteslice(at, MOST_STORED)
+            [0, part.bytesize, part.bytesize ^ MOST_STORED, part].pack("Cvva*")
+          end.join
+        end
 
         # @param level [Integer] of zlib
         def initialize(level = Zlib::DEFAULT_COMPRESSION)

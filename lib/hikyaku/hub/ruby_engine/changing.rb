@@ -103,6 +103,7 @@ module Hikyaku
             end
           end
           removed.each { |subscription| unlink(subscription) }
+          subscriber.name(grant.matchers) if subscriber.naming && grant.matchers != present.keys
           subscriber.grant = grant
           subscriber.past&.settle(subscriptions)
           subscriber.subscriptions = subscriptions

@@ -52,7 +52,7 @@ module Hikyaku
         # Also when what it receives has changed: what it shared so far is not what it shares from now on.
         def join_group(subscriber)
           former = subscriber.group
-          group = @groups.join(subscriber.form, subscriber.grant, @log.head)
+          group = @groups.join(subscriber.form, subscriber.grant, @log.head) unless subscriber.names?
           @groups.leave(former)
           return if group.equal?(former)
           subscriber.leave_epoch
@@ -72,7 +72,7 @@ module Hikyaku
 
         def take_formed_rest(subscriber)
           at = subscriber.partial_at
-          bytes = subscriber.partial || ((record = @log[at]) && subscriber.form.piece(at, record).bytes)
+          bytes = subscriber.partial || ((record = @log[at]) && piece_for(subscriber, record, at, subscriber.partial_names).bytes)
           unless bytes
             overrun(subscriber)
             return
@@ -116,7 +116,7 @@ module Hikyaku
           while (position = following(subscriber, to))
             record = @log[position]
             epoch = group&.epoch_for(position, to, epoch) { form.bytes(position, record) }
-            piece = epoch ? epoch[position] : form.piece(position, record)
+            piece = epoch ? epoch[position] : piece_for(subscriber, record, position, names_of(subscriber, record, position))
             break if portion.count > 0 && portion.bytesize + piece.bytesize > max_bytes
             portion.add(piece, position, epoch)
             to = position
@@ -127,6 +127,12 @@ module Hikyaku
           return portion if portion.count > 0
           subscriber.cursor = portion.to
           caught_up!(subscriber) if subscriber.catching_up && !pending
+        end
+
+        def piece_for(subscriber, record, position, names)
+          form = subscriber.form
+          piece = form.piece(position, record)
+          names ? form.named(names, piece) : piece
         end
 
         # Nothing is left of what it asked for.
@@ -165,6 +171,7 @@ module Hikyaku
         def stop_within(subscriber, piece, position, bytes)
           subscriber.offset = bytes
           subscriber.partial_at = position || subscriber.cursor
+          keep_names(subscriber, position) if position
           subscriber.partial = piece.bytes if position.nil? || piece.bytesize <= Gathering::KEPT
         end
       end

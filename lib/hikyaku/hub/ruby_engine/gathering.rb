@@ -30,7 +30,7 @@ module Hikyaku
         end
 
         def take_rest(subscriber)
-          frame = subscriber.partial || @log[subscriber.partial_at]&.frame
+          frame = subscriber.partial || partial_from_log(subscriber)
           unless frame
             overrun(subscriber)
             return
@@ -41,6 +41,11 @@ module Hikyaku
           subscriber.taken = frame.byteslice(subscriber.offset, frame.bytesize)
         end
 
+        def partial_from_log(subscriber)
+          frame = @log[subscriber.partial_at]&.frame
+          (frame && subscriber.partial_names) ? subscriber.partial_names + frame : frame
+        end
+
         def gather(subscriber, max_bytes)
           subscriber.leave_past_behind if subscriber.past
           @budget = SCAN_BUDGET
@@ -48,7 +53,7 @@ module Hikyaku
           count = 0
           to = subscriber.cursor
           while (position = following(subscriber, to))
-            frame = @log[position].frame
+            frame = frame_for(subscriber, position)
             break if bytes && bytes.bytesize + frame.bytesize > max_bytes
             if bytes
               bytes = bytes.dup if bytes.frozen?
@@ -93,13 +98,13 @@ module Hikyaku
             cursor += 1
             record = @log[cursor] or next
             @scan_allowance -= cost * record.topics.sum { |topic| topic.value.bytesize + 1 } if @scans
-            return cursor if subscriber.selects?(record, cursor) && grant.admits?(record) && !subscriber.had?(record, cursor)
+            return cursor if subscriber.selects?(record, cursor) && grant.admits?(record) && !had?(subscriber, record, cursor)
           end
           @scans = false
           while (position = nearest(subscriber, cursor))
             return stop_at(cursor) if (@budget -= 1) < 0
             record = @log[position]
-            return position if record && grant.admits?(record) && !subscriber.had?(record, position)
+            return position if record && grant.admits?(record) && !had?(subscriber, record, position)
             cursor = position
           end
           stop_at(@log.head)
@@ -132,9 +137,10 @@ module Hikyaku
           end
           @budget = Float::INFINITY
           while (position = following(subscriber, subscriber.cursor))
-            frame = @log[position].frame
+            frame = frame_for(subscriber, position)
             size = frame.bytesize
             if bytes < size
+              keep_names(subscriber, position)
               subscriber.offset = bytes
               subscriber.partial_at = position
               subscriber.partial = frame if bytes > 0 && size <= KEPT
