@@ -1132,7 +1132,7 @@ describe("a hub without a door", () => {
 
   test("gives all events of the topics, whatever their type", async () => {
     const {world, hub, exchange} = await subscribing();
-    const reader = new BrowserTab(exchange).join("*", "earliest", want(["/a", "/b"]));
+    const reader = new BrowserTab(exchange).join(null, "earliest", want(["/a", "/b"]));
     await world.pass(SECOND);
     hub.publish("/a", "1", {type: "message"});
     hub.publish("/b", "2", {type: "price"});
@@ -1140,18 +1140,176 @@ describe("a hub without a door", () => {
     assert.deepEqual(reader.events.map(({type, data}) => [type, data]), [["message", "1"], ["price", "2"]]);
   });
 
-  test("is one connection for tabs that want the same with the same rights, and others for others", async () => {
+  const join = (exchange, topics, cursor, more) => new BrowserTab(exchange).join(null, cursor, want(topics, more));
+
+  test("is one connection for all that tabs want with the same rights, and another for others", async () => {
     const {world, hub, exchange} = await subscribing();
     const rights = {rights: "me"};
-    const tabs = [["/a"], ["/a"], ["/b"]].map((topics) => new BrowserTab(exchange).join("*", "earliest", want(topics, rights), token({sub: "me", jti: String(Math.random())})));
+    const tabs = [["/a"], ["/a"], ["/b"], ["/b", "/a"]].map((topics) => new BrowserTab(exchange).join(null, "earliest", want(topics, rights), token({sub: "me", jti: String(Math.random())})));
+    await world.pass(SECOND);
+    assert.equal(hub.streams.size, 1);
+    new BrowserTab(exchange).join(null, "earliest", want(["/a"], {rights: "you"}), token({sub: "you"}));
     await world.pass(SECOND);
     assert.equal(hub.streams.size, 2);
-    new BrowserTab(exchange).join("*", "earliest", want(["/a"], {rights: "you"}), token({sub: "you"}));
+    hub.publish("/a", "1");
+    hub.publish(["/b", "/a"], "2");
     await world.pass(SECOND);
-    assert.equal(hub.streams.size, 3);
+    assert.deepEqual(tabs.map((reader) => reader.data), [["1", "2"], ["1", "2"], ["2"], ["1", "2"]]);
+  });
+
+  test("is asked for the matchers' names, of which pages hear nothing", async () => {
+    const {world, hub, exchange} = await subscribing();
+    const readers = [["/a"], ["/b"]].map((topics) => join(exchange, topics, null));
+    await world.pass(SECOND);
+    hub.publish(["/a", "/b"], "1");
+    await world.pass(SECOND);
+    assert.equal(gets(hub)[0].headers["Hikyaku-Stream"], "matchers");
+    assert.deepEqual(readers.map(({events}) => events.map((event) => Object.keys(event).sort())), Array(2).fill([["data", "id", "identified", "type"]]));
+  });
+
+  test("catches up for what is added, also with what others had, and repeats nothing to them", async () => {
+    const {world, hub, exchange} = await subscribing();
+    const first = join(exchange, ["/a"], hub.lastId);
+    await world.pass(SECOND);
+    const cursor = hub.lastId;
+    hub.publish(["/a", "/b"], "1");
+    hub.publish("/b", "2");
+    hub.publish("/a", "3");
+    await world.pass(SECOND);
+    const second = join(exchange, ["/b"], cursor);
+    await world.pass(SECOND);
+    hub.publish(["/b", "/a"], "4");
+    await world.pass(SECOND);
+    assert.deepEqual([first.data, second.data], [["1", "3", "4"], ["1", "2", "4"]]);
+    assert.equal(hub.streams.size, 1);
+    assert.equal(gets(hub).length, 1);
+  });
+
+  test("has a second connection for moments where a list from an earlier event has something in common with another", async () => {
+    const {world, hub, exchange} = await subscribing();
+    const first = join(exchange, ["/a"], hub.lastId);
+    await world.pass(SECOND);
+    const cursor = hub.lastId;
+    hub.publish("/a", "1");
+    hub.publish("/b", "2");
+    await world.pass(SECOND);
+    const second = join(exchange, ["/a", "/b"], cursor);
+    await world.pass(10 * SECOND);
+    hub.publish(["/b", "/a"], "3");
+    await world.pass(SECOND);
+    assert.deepEqual([first.data, second.data], [["1", "3"], ["1", "2", "3"]]);
+    assert.equal(hub.streams.size, 1);
+    assert.deepEqual(new Set(gets(hub).map(topicsOf).map(String)), new Set(["/a", "/a,/b"]));
+  });
+
+  test("is not taken up again from before a list was added that has something in common with another", async () => {
+    const {world, hub, exchange} = await subscribing();
+    hub.tells = false;
+    const cursor = hub.publish("/b", "1");
+    hub.publish("/a", "2");
+    join(exchange, ["/a"], hub.lastId);
+    await world.pass(SECOND);
+    const second = join(exchange, ["/a", "/b"], cursor);
+    for (let step = 0; step < 1000 && posts(hub).length === 0; step += 1) await world.pass(1);
+    hub.publish("/a", "3");
+    hub.publish("/b", "4");
+    await world.pass(MINUTE);
+    assert.equal(hub.streams.size, 1);
+    hub.cut();
+    await world.pass(MINUTE);
+    hub.publish("/b", "5");
+    await world.pass(SECOND);
+    assert.deepEqual(second.data, ["2", "3", "4", "5"]);
+  });
+
+  test("that does not name matchers has a connection for each list", async () => {
+    for (const settings of [{naming: false}, {changeable: false}]) {
+      const {world, hub, exchange} = await subscribing();
+      Object.assign(hub, settings);
+      const readers = [["/a"], ["/b"], ["/c", "/a"], ["/b"]].map((topics) => join(exchange, topics, hub.lastId));
+      await world.pass(2 * SECOND);
+      hub.publish("/a", "1");
+      hub.publish("/b", "2");
+      await world.pass(SECOND);
+      assert.deepEqual(readers.map((reader) => reader.data), [["1"], ["2"], ["1"], ["2"]], JSON.stringify(settings));
+      assert.equal(hub.streams.size, 3);
+      join(exchange, ["/d"], hub.lastId);
+      await world.pass(SECOND);
+      assert.equal(hub.streams.size, 4);
+      assert.equal(gets(hub).length, 5, "it finds that out once");
+    }
+  });
+
+  test("that rejects one of many lists is asked for each by itself, and the others share a connection", async () => {
+    for (const together of [true, false]) {
+      const {world, hub, exchange} = await subscribing();
+      const answer = hub.answer.bind(hub);
+      const rejection = {status: 400, headers: new Headers(), body: null};
+      hub.answer = async (url, init) => ((decodeURIComponent(`${url} ${init.body}`)).includes("/bad") ? (hub.requests.push({}), rejection) : answer(url, init));
+      const readers = [];
+      for (const topics of [["/a"], ["/bad"], ["/b"], ["/c"]]) {
+        readers.push(join(exchange, topics, hub.lastId));
+        if (!together) await world.pass(SECOND);
+      }
+      await world.pass(MINUTE);
+      hub.publish(["/a", "/c"], "1");
+      hub.publish("/b", "2");
+      await world.pass(SECOND);
+      assert.deepEqual(readers.map(({data, state}) => [data, state]), [[["1"], "caught-up"], [[], "refused"], [["2"], "caught-up"], [["1"], "caught-up"]], `together: ${together}`);
+      assert.deepEqual(readers[1].details.at(-1), {reason: "rejected", status: 400});
+      assert.equal(hub.streams.size, 1);
+      const requests = hub.requests.length;
+      await world.pass(MINUTE);
+      assert.ok(hub.requests.length - requests < 2, "it is left alone");
+    }
+  });
+
+  test("that takes only so many matchers together is asked for the others on another connection", async () => {
+    const {world, hub, exchange} = await subscribing();
+    const answer = hub.answer.bind(hub);
+    const rejection = {status: 400, headers: new Headers(), body: null};
+    const count = (url, {body}) => [...new URL(url).searchParams.getAll("match"), ...new URLSearchParams(body ?? "").getAll("match")].length;
+    hub.answer = async (url, init) => (count(url, init) > 2 ? rejection : answer(url, init));
+    const readers = ["/a", "/b", "/c", "/d"].map((topic) => join(exchange, [topic], hub.lastId));
+    await world.pass(MINUTE);
+    for (const topic of ["/a", "/b", "/c", "/d"]) hub.publish(topic, topic);
+    await world.pass(SECOND);
+    assert.deepEqual(readers.map((reader) => reader.data), [["/a"], ["/b"], ["/c"], ["/d"]]);
+    assert.equal(hub.streams.size, 2);
+  });
+
+  test("has one second connection at most, whosever tokens there are, and each list gets what it missed", async () => {
+    const {world, hub, exchange} = await subscribing();
+    const cursor = hub.publish("/a", "0");
+    const readers = [];
+    for (const rights of ["me", "you", "they"]) readers.push(join(exchange, ["/a"], cursor, {rights}));
+    await world.pass(SECOND);
     hub.publish("/a", "1");
     await world.pass(SECOND);
-    assert.deepEqual(tabs.map((reader) => reader.data), [["1"], ["1"], []]);
+    hub.pending = () => 2 * SECOND;
+    hub.heartbeat = 0;
+    for (const rights of ["me", "you", "they"]) readers.push(join(exchange, ["/a"], "earliest", {rights}));
+    let most = 0;
+    for (let step = 0; step < 300; step += 1) {
+      await world.pass(100);
+      most = Math.max(most, hub.streams.size);
+    }
+    assert.deepEqual(readers.map((reader) => reader.data), [...Array(3).fill(["1"]), ...Array(3).fill(["0", "1"])]);
+    assert.equal(most, 4);
+    assert.equal(hub.streams.size, 3);
+  });
+
+  test("refreshes a token in its time, also when another list is added late in its life", async () => {
+    const {world, hub, exchange} = await subscribing();
+    const tab = new BrowserTab(exchange);
+    const fresh = () => token({iat: world.now() / SECOND, exp: world.now() / SECOND + 100});
+    const asking = {asks: true, rights: "me"};
+    tab.newToken = fresh;
+    const first = tab.join(null, hub.lastId, want(["/a"], asking), fresh());
+    await world.pass(70 * SECOND);
+    const second = tab.join(null, hub.lastId, want(["/b"], asking), first.token ?? fresh());
+    await world.pass(200 * SECOND);
+    assert.deepEqual([first.states, second.states], Array(2).fill(["connected", "caught-up"]));
   });
 
   test("asks the page for another token before one expires", async () => {
@@ -1160,7 +1318,7 @@ describe("a hub without a door", () => {
     const fresh = () => token({iat: world.now() / SECOND, exp: world.now() / SECOND + 100});
     let asked = 0;
     tab.newToken = () => (asked += 1, fresh());
-    const reader = tab.join("*", "earliest", want(["/a"], {asks: true}), fresh());
+    const reader = tab.join(null, "earliest", want(["/a"], {asks: true}), fresh());
     await world.pass(6 * MINUTE);
     hub.publish("/a", "1");
     await world.pass(SECOND);
@@ -1173,7 +1331,7 @@ describe("a hub without a door", () => {
     const all = await subscribing();
     const {world, hub, exchange} = all;
     const now = world.now() / SECOND;
-    const [first, second] = [100, 1_000].map((life) => new BrowserTab(exchange).join("*", "earliest", want(["/a"], {rights: "me"}), token({exp: now + life})));
+    const [first, second] = [100, 1_000].map((life) => new BrowserTab(exchange).join(null, "earliest", want(["/a"], {rights: "me"}), token({exp: now + life})));
     await world.pass(10 * MINUTE);
     hub.publish("/a", "1");
     await world.pass(SECOND);
@@ -1186,7 +1344,7 @@ describe("a hub without a door", () => {
   test("that rejects what it is asked is not asked again", async () => {
     const {world, hub, exchange} = await subscribing();
     hub.refusing = 400;
-    const reader = new BrowserTab(exchange).join("*", null, want(["/a"]));
+    const reader = new BrowserTab(exchange).join(null, null, want(["/a"]));
     await world.pass(MINUTE);
     assert.equal(reader.state, "refused");
     assert.deepEqual(reader.details.at(-1), {reason: "rejected", status: 400});
@@ -1198,7 +1356,7 @@ describe("a hub without a door", () => {
     world.base = "https://another.test/";
     const answer = hub.answer.bind(hub);
     hub.answer = (url, init) => (init.headers["Hikyaku-Stream"] ? Promise.reject(new TypeError("preflight")) : answer(url, init));
-    const reader = new BrowserTab(exchange).join("*", "earliest", want(["/a"]));
+    const reader = new BrowserTab(exchange).join(null, "earliest", want(["/a"]));
     await world.pass(10 * SECOND);
     assert.equal(reader.state, "caught-up");
   });
@@ -1207,7 +1365,7 @@ describe("a hub without a door", () => {
     const {world, hub, exchange} = await subscribing();
     hub.publish("/a", "0", {id: "ünd 2"});
     hub.publish("/a", "1");
-    const reader = new BrowserTab(exchange).join("*", "ünd 2", want(["/a"]));
+    const reader = new BrowserTab(exchange).join(null, "ünd 2", want(["/a"]));
     await world.pass(SECOND);
     assert.deepEqual(reader.data, ["1"]);
     assert.equal(hub.requests[0].url.searchParams.get("last_event_id"), "ünd 2");

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "erb"
 require "json"
 require "rack"
 require "time"
@@ -17,10 +18,11 @@ class ClientSite
   CLIENT = File.expand_path("../../app/assets/javascripts/hikyaku.js", __dir__)
   MODULES = File.expand_path("../../app/javascript/hikyaku", __dir__)
   SCRIPT = File.expand_path("client_page.js", __dir__)
+  PRESENCE = File.expand_path("../../app/assets/javascripts/hikyaku-presence.js", __dir__)
   TURBO = File.join(Gem::Specification.find_by_name("turbo-rails").gem_dir, "app/assets/javascripts/turbo.js")
   TOPIC = "/streams/"
   POLICY = "default-src 'none'; script-src 'self'; worker-src 'self'; connect-src 'self' http://127.0.0.1:*; base-uri 'none'; form-action 'none'"
-  private_constant :CLIENT, :MODULES, :SCRIPT, :TURBO, :TOPIC, :POLICY
+  private_constant :CLIENT, :MODULES, :SCRIPT, :PRESENCE, :TURBO, :TOPIC, :POLICY
 
   # @return [Hash{String => String}] names of streams, and why they are refused
   attr_reader :refused
@@ -99,7 +101,7 @@ class ClientSite
   # @param streams [Array<String>]
   # @param cursor [String, nil] `newest` when the page is rendered unless given
   # @param more [Hash] turbo: "1" for a page with Turbo, whose list has what was published up to the cursor; client: where hikyaku.js is, or
-  #   "/modules/index.js" for what it is joined from; worker: the address that the page names for the shared worker
+  #   "/modules/index.js" for what it is joined from; presence: a name, for who is on pages with the same; worker: the address that the page names for the shared worker
   # @param without [Array<String>] what the browser is not to have: "SharedWorker", "locks"
   # @return [String] the URL of a page that follows streams
   def page(*streams, cursor: nil, without: [], path: "/page", **more)
@@ -116,6 +118,8 @@ class ClientSite
       when "/hikyaku.js" then file(CLIENT)
       when %r{\A/modules/([a-z-]+\.js)\z} then file(File.join(MODULES, $1))
       when "/page.js" then file(SCRIPT)
+      when "/hikyaku-presence.js" then file(PRESENCE, File.read(PRESENCE).sub('from "hikyaku"', 'from "/hikyaku.js"'))
+      when "/hikyaku/presence" then [200, {"content-type" => "application/json"}, [JSON.generate(here: JSON.parse(request.body.read).fetch("names").to_h { |name| [name, []] })]]
       when "/silent.js", "/dead.js" then useless(request.path_info)
       when "/turbo.js" then file(TURBO)
       when "/hikyaku/streams" then door(request)
@@ -133,7 +137,7 @@ class ClientSite
     [200, {"content-type" => "text/javascript", "cache-control" => "no-store"}, [code]]
   end
 
-  def file(path) = [200, {"content-type" => "text/javascript", "cache-control" => "max-age=60"}, [File.read(path)]]
+  def file(path, code = File.read(path)) = [200, {"content-type" => "text/javascript", "cache-control" => "max-age=60"}, [code]]
 
   def html(request)
     query = Rack::Utils.parse_query(request.query_string)
@@ -145,6 +149,7 @@ class ClientSite
     elements = Array(query["stream"]).map do |name|
       %(<hikyaku-stream-source signed-stream-name="signed:#{Rack::Utils.escape_html(name)}:#{age}.#{rand(1_000_000)}" cursor="#{cursor}"></hikyaku-stream-source>)
     end
+    elements << %(<hikyaku-presence signed-stream-name="signed:presence #{query["presence"]}:#{age}.1"></hikyaku-presence>) if query["presence"]
     body = <<~HTML
       <!doctype html><html data-client="#{query.fetch("client", "/hikyaku.js")}" data-without="#{Array(query["without"]).join(" ")}"><head><meta charset="utf-8"><title>page</title>
       #{%(<meta name="hikyaku-worker" content="#{query["worker"]}">) if query["worker"]}
@@ -152,6 +157,7 @@ class ClientSite
       #{%(<meta name="turbo-visit-control" content="reload">) if query["reload"]}
       #{%(<base href="/elsewhere/">) if query["base"]}
       #{%(<script type="module" src="/turbo.js"></script>) if query["turbo"]}
+      #{%(<script type="module" src="/hikyaku-presence.js"></script>) if query["presence"]}
       <script type="module" src="/page.js"></script></head><body>#{elements.join}<ul id="list">#{list&.map { |item| "<li>#{item}</li>" }&.join}</ul><a href="/other">other</a></body></html>
     HTML
     [200, {"content-type" => "text/html; charset=utf-8", "content-security-policy" => policy, "cache-control" => "no-cache"}, [body]]
@@ -164,8 +170,10 @@ class ClientSite
     refused = names.to_h { |name| [name, reason(name, age)] }.compact
     granted = names - refused.keys
     topics = granted.to_h { |name| [name, topic(name.split(":")[1])] }
+    patterns = topics.select { |name, _| name.start_with?("signed:presence ") }.transform_values { |topic| "#{hub.hub_path}/subscriptions/exact/#{ERB::Util.url_encode(topic)}/:subscriber" }
     now = Time.now
-    answer = {hub: hub_url || hub.hub_path, token: token(topics.values.uniq, now), expires_at: now.to_i + token_seconds, topics: topics, refused: refused}
+    grants = topics.values.uniq + patterns.values.map { |pattern| {"match" => pattern, "match_type" => "urlpattern"} }
+    answer = {hub: hub_url || hub.hub_path, token: token(grants, now), expires_at: now.to_i + token_seconds, topics: topics, refused: refused, patterns: patterns}
     [200, {"content-type" => "application/json", "cache-control" => "no-store", "date" => now.httpdate}, [JSON.generate(answer)]]
   end
 

@@ -148,7 +148,8 @@ declare global {
 // ---- the parts, for whoever needs one of them alone, and for tests
 
 export interface ParserHandlers {
-  onevent?(event: HikyakuEvent): void;
+  /** `matchers`: those that selected the event, where the hub names them: parameters of a subscribe, with their values. */
+  onevent?(event: HikyakuEvent & {matchers?: ["match" | "match_urlpattern", string][]}): void;
   /** An id without data. */
   onmark?(id: string): void;
   oncomment?(text: string): void;
@@ -200,7 +201,7 @@ export type Want =
 /** What a tab says. */
 export type TabMessage =
   | {type: "hello" | "ping" | "bye"}
-  | {type: "join"; readers: {id: number; want: Want; name: string; cursor: string | null; token: string | null}[]}
+  | {type: "join"; readers: {id: number; want: Want; name: string | null; cursor: string | null; token: string | null}[]}
   | {type: "leave"; ids: number[]}
   | {type: "read"; count: number; length: number}
   | {type: "check"; reason: string}

@@ -77,7 +77,8 @@ const TIMES = Object.freeze({
 
 // Parses an event stream as its bytes arrive, in pieces cut anywhere (HTML standard, section 9.2.6).
 //
-// onevent({id, type, data, identified})   identified: the event has an id of its own
+// onevent({id, type, data, identified})   identified: the event has an id of its own. And matchers, where the hub names those that selected
+//                                         it: a list of [parameter, pattern], as they were asked for
 // onmark(id)      an id without data           oncomment(text)
 // onretry(ms)                                  onoversize(id)   an event was larger than it may be, and is left out
 class EventParser {
@@ -92,6 +93,7 @@ class EventParser {
   #data = [];
   #type = "";
   #id = null;
+  #matchers = [];
   #lastEventId = "";
 
   constructor(handlers, {limit = LIMITS.eventLength} = {}) {
@@ -142,6 +144,7 @@ class EventParser {
     if (name === "data") this.#cut || this.#data.push(value);
     else if (name === "event") this.#type = value;
     else if (name === "id" && !value.includes("\0")) this.#id = value;
+    else if (name === "match" || name === "match_urlpattern") this.#matchers.push([name, value]);
     else if (name === "retry" && /^[0-9]+$/.test(value)) this.#handlers.onretry?.(Number(value));
   }
 
@@ -150,13 +153,15 @@ class EventParser {
     if (identified) this.#lastEventId = this.#id;
     const id = this.#lastEventId;
     const [data, type, cut] = [this.#data, this.#type || "message", this.#cut];
+    const names = this.#matchers.length > 0 ? {matchers: this.#matchers} : {};
     this.#data = [];
     this.#type = "";
     this.#id = null;
+    this.#matchers = [];
     this.#size = 0;
     this.#cut = false;
     if (cut) this.#handlers.onoversize?.(id);
-    else if (data.length > 0) this.#handlers.onevent?.({id, type, data: data.join("\n"), identified});
+    else if (data.length > 0) this.#handlers.onevent?.({id, type, data: data.join("\n"), identified, ...names});
     else if (identified) this.#handlers.onmark?.(id);
   }
 }
@@ -188,6 +193,11 @@ async function fetchWithin(world, url, init, abort = new AbortController()) {
   } finally {
     world.clearTimeout(timer);
   }
+}
+
+// Whether a server does not take what it is asked, and will not later either.
+function isRejection(status) {
+  return status >= 400 && status < 500 && ![401, 403, 404, 408, 410, 425, 429].includes(status);
 }
 
 function parsed(text) {
@@ -294,7 +304,7 @@ class ApplicationDoor {
   disown() {}
 }
 
-// No door: the page knows the hub, the topics and a token, if it takes one, or how to get one.
+// No door: the page knows the hub, the topics and a token, if it takes one, or how to get one. A name is the list of the matchers.
 class OpenDoor {
   #want;
   #disowned = new Set();
@@ -303,12 +313,13 @@ class OpenDoor {
     this.#want = want;
   }
 
-  async ask([name], readers, due) {
-    const {hub, matchers, credentials} = this.#want;
+  async ask(names, readers, due) {
+    const {hub, credentials} = this.#want;
     const token = await this.#token([...readers], due);
     const {exp, iat} = claimsOf(token ?? "");
-    const lifetime = readers.size > 0 && [...readers][0].want.asks && exp > iat ? (exp - iat) * SECOND : Infinity;
-    return {hub, token, lifetime, credentials, keys: new Map([[name, {key: "*", type: null, matchers}]]), refused: new Map()};
+    const lifetime = [...readers].some((reader) => reader.want.asks) && exp > iat ? (exp - iat) * SECOND : Infinity;
+    const keys = new Map(names.map((name) => [name, {key: name, type: null, matchers: JSON.parse(name)}]));
+    return {hub, token, lifetime, credentials, keys, refused: new Map()};
   }
 
   // A token that the hub did not take is not shown again.
@@ -381,6 +392,8 @@ class Attempts {
 //            where the cursor is from before the topic was added, until it is moved: taken up from there, the stream would bring
 //            what its readers had before they came
 // from       the number in the history from which on no event that was sent before it was added can be
+// shared     a part of what it selects came already when it was added, for another topic: until it has settled (`from`), what comes need
+//            not be all that it selects, and nothing follows from it
 // start      the number in the history before which nothing tells what follows, since something was lost there; at the time `brokenAt`
 class Topic {
   readers = new Set();
@@ -392,8 +405,13 @@ class Topic {
   start = 0;
   brokenAt = -Infinity;
 
-  constructor(key, {base, joined, settled, anchored = false, from = Infinity, at}) {
-    Object.assign(this, {key, base, joined, settled, anchored, from, at});
+  constructor(key, {base, joined, settled, anchored = false, from = Infinity, shared = false, at}) {
+    Object.assign(this, {key, base, joined, settled, anchored, from, shared, at});
+  }
+
+  // Whether all that it selects comes, as far as is known.
+  get whollyThere() {
+    return !this.shared || this.from < Infinity;
   }
 
   // Since when its events come without a gap.
@@ -418,6 +436,7 @@ class Cargo {
   guests = new Set(); // keys that it is to carry for the readers of another trunk
   leaving = new Map(); // keys of topics taken off, of which events may still be on their way, and by which change
   emptySince;
+  oneByOne = false; // topics are added each by itself, since the hub has not taken some together
 
   constructor(world, trunk, doorway) {
     this.#world = world;
@@ -462,7 +481,20 @@ class Cargo {
   }
 
   query(keys) {
-    return new URLSearchParams(keys.flatMap((key) => this.#doorway.matchers(key)));
+    const matchers = keys.flatMap((key) => this.#doorway.matchers(key));
+    return new URLSearchParams([...new Map(matchers.map((matcher) => [matcher.join(" "), matcher])).values()]);
+  }
+
+  // Whether the stream has a matcher of a key already, for another topic, or had until a moment ago.
+  shares(key) {
+    const others = [...this.topics.keys(), ...this.leaving.keys()].filter((other) => other !== key);
+    const carried = new Set(others.flatMap((other) => this.#doorway.matchers(other)).map((matcher) => matcher.join(" ")));
+    return this.#doorway.matchers(key).some((matcher) => carried.has(matcher.join(" ")));
+  }
+
+  // The topics for which an event is.
+  topicsOf(event, matchers) {
+    return [...this.#doorway.keysOf(event, matchers)].map((key) => this.topics.get(key)).filter(Boolean);
   }
 
   hasRoomFor(key) {
@@ -476,6 +508,19 @@ class Cargo {
   }
 
   // ---- readers
+
+  // Whether a reader's topic can be added from the reader's cursor: "now", "later", "never"; "full" when it is one too many.
+  // `connection`: null while there is none.
+  takes(reader, connection) {
+    const rivals = [...this.newcomers].filter((other) => other.key === reader.key);
+    if (rivals.length > 0) return rivals[0].cursor === reader.cursor ? "now" : "later";
+    if (this.topics.has(reader.key) || this.leaving.has(reader.key)) return "never";
+    if (!this.hasRoomFor(reader.key)) return "full";
+    // What is carried already goes on, and is not sent again from an earlier event on.
+    if (connection) return reader.cursor === null || (connection.capability && !this.shares(reader.key)) ? "now" : "never";
+    if (this.kept.length > 0 || [...this.newcomers].some((other) => other.cursor !== reader.cursor)) return "later";
+    return "now";
+  }
 
   welcome(reader) {
     reader.trunk = this.#trunk;
@@ -514,9 +559,9 @@ class Cargo {
   group() {
     const missing = (key) => !this.topics.has(key);
     const [first] = this.newcomers;
-    if (!first) return {keys: [...this.guests].filter(missing), from: null};
-    const same = [...this.newcomers].filter((reader) => reader.cursor === first.cursor).map((reader) => reader.key);
-    return {keys: [...new Set(same)].filter(missing), from: first.cursor};
+    const same = [...this.newcomers].filter((reader) => reader.cursor === first?.cursor).map((reader) => reader.key);
+    const keys = [...new Set(first ? same : this.guests)].filter(missing);
+    return {keys: this.oneByOne ? keys.slice(0, 1) : keys, from: first?.cursor ?? null};
   }
 
   // Topics that nobody has read for a while, or that the token does not grant any more, since nobody reads them.
@@ -532,8 +577,15 @@ class Cargo {
     return empty.map((time) => time + TIMES.linger);
   }
 
-  // A topic is on the stream, or about to be, and with it the newcomers that come from there.
-  carry(key, {since, ...options}) {
+  // Topics are on the stream, or about to be, and with them the newcomers that come from there.
+  carry(keys, options) {
+    const shared = keys.map((key) => this.shares(key));
+    const topics = keys.map((key, index) => this.#carry(key, {...options, shared: shared[index]}));
+    this.sendAway([...this.newcomers].filter((reader) => reader.cursor !== null && this.shares(reader.key)));
+    return topics;
+  }
+
+  #carry(key, {since, ...options}) {
     const topic = new Topic(key, {...options, at: this.#world.now()});
     topic.emptySince = topic.at;
     this.topics.set(key, topic);
@@ -546,9 +598,9 @@ class Cargo {
     return topic;
   }
 
-  // The cursor is that of an event which came behind everything that was sent before these were added; or of this topic's own.
+  // The cursor is that of an event which came behind everything that was sent before these were added; or of these topics' own.
   anchor(own) {
-    for (const topic of this.all) topic.anchored ||= topic.settled && (topic === own || topic.from < Infinity);
+    for (const topic of this.all) topic.anchored ||= topic.settled && (own.includes(topic) || topic.from < Infinity);
   }
 
   // Takes topics off.
@@ -770,18 +822,20 @@ class Connection {
   at = null; // the last byte
   arrivals = null;
   question = null; // that the stream was opened with: see Arrivals
+  #first = []; // the matchers that it was opened with
 
   constructor(world) {
     this.#world = world;
   }
 
   // Resolves to nothing when the stream is open, else to {status, retryAfter}; rejects when nobody answers.
-  // `plain`: without asking for a stream that can be changed.
-  async open(grant, query, {from, plain}) {
+  // `plain`: without asking for a stream that can be changed; `names`: asking for events that name the matchers that selected them, too.
+  async open(grant, query, {from, plain, names}) {
     const url = new URL(grant.hub, this.#world.base);
     for (const [name, value] of query) url.searchParams.append(name, value);
     const headers = {Accept: "text/event-stream", ...authorization(grant)};
-    if (!plain) headers["Hikyaku-Stream"] = "1";
+    if (!plain) headers["Hikyaku-Stream"] = names ? "matchers" : "1";
+    this.#first = [...query];
     // What is not ASCII cannot be sent in a header.
     if (from !== null && /^[\x21-\x7e]+$/.test(from)) headers["Last-Event-ID"] = from;
     else if (from !== null) url.searchParams.append("last_event_id", from);
@@ -794,6 +848,12 @@ class Connection {
       return {status: response.status === 200 ? 502 : response.status, retryAfter};
     }
     this.#begin(response, from, askedAt);
+  }
+
+  // The matchers that selected an event. A hub that names them does not as long as there never was another than the first; of one that
+  // never does, nothing but what it was asked for first comes.
+  matchersOf({matchers}) {
+    return matchers ?? (this.capability === null || this.#first.length === 1 ? this.#first : []);
   }
 
   // Whether the hub is of another origin than the page.
@@ -862,14 +922,47 @@ class Connection {
 
 // What a trunk remembers of the events that it has had.
 
+// The ids of events, and the topics that each came for: against repeats. What comes again after a gap is none: who came since then is
+// yet to have it.
+class Seen {
+  #events = new Map(); // id → topic → its start
+
+  has(id, topic) {
+    return this.#events.get(id)?.get(topic) === topic.start;
+  }
+
+  add(id, topic) {
+    const topics = this.#events.get(id) ?? new Map();
+    this.#events.delete(id);
+    this.#events.set(id, topics.set(topic, topic.start));
+    if (this.#events.size > LIMITS.ids) this.#events.delete(this.#events.keys().next().value);
+  }
+}
+
 // The newest events, in the order of the stream.
 class History {
   #entries = [];
   #length = 0;
+  #seen = new Seen();
   next = 0;
   gaps = 0;
 
-  add(topic, event) {
+  // Whether an event has come for a topic.
+  has(id, topic) {
+    return this.#seen.has(id, topic);
+  }
+
+  // An event has come for a topic. Where that is not wholly there, nothing follows from it.
+  note(topic, event, time) {
+    topic.lastAt = time;
+    if (!event.identified) return;
+    this.#seen.add(event.id, topic);
+    if (!topic.whollyThere) return;
+    topic.lastId = event.id;
+    this.#add(topic, event);
+  }
+
+  #add(topic, event) {
     this.#entries.push({topic, event, settled: topic.settled, number: this.next++});
     this.#length += event.data.length;
     while (this.#entries.length > LIMITS.history || this.#length > LIMITS.historyLength) {
@@ -898,23 +991,6 @@ class History {
   #tells(entry, topic, cursor) {
     if (entry.event.id !== cursor || entry.number < topic.start) return false;
     return entry.topic === topic || (entry.settled && topic.settled && entry.number >= topic.from);
-  }
-}
-
-// The ids of events, and the topic that each came for: against repeats. What comes again after a gap is none: who came since then is
-// yet to have it.
-class Seen {
-  #topics = new Map();
-
-  has(id, topic) {
-    const seen = this.#topics.get(id);
-    return seen?.topic === topic && seen.start === topic.start;
-  }
-
-  add(id, topic) {
-    this.#topics.delete(id);
-    this.#topics.set(id, {topic, start: topic.start});
-    if (this.#topics.size > LIMITS.ids) this.#topics.delete(this.#topics.keys().next().value);
   }
 }
 
@@ -983,7 +1059,6 @@ class Trunk {
   #connection = null;
   #catchUp = null; // of the connection
   #history = new History();
-  #seen = new Seen();
   #cursor = null; // of the settled topics
   #cursorAt = 0; // the number in the history that comes after it
   #offered = null; // a cursor that is right as soon as everything has arrived that was sent before, and with which change it came
@@ -1034,16 +1109,8 @@ class Trunk {
     return true;
   }
 
-  // Whether a reader's topic can be added from the reader's cursor: "now", "later", "never"; "full" when it is one too many.
   takes(reader) {
-    const {topics, newcomers, leaving, kept} = this.cargo;
-    const rivals = [...newcomers].filter((other) => other.key === reader.key);
-    if (rivals.length > 0) return rivals[0].cursor === reader.cursor ? "now" : "later";
-    if (this.closed || topics.has(reader.key) || leaving.has(reader.key)) return "never";
-    if (!this.cargo.hasRoomFor(reader.key)) return "full";
-    if (this.open) return this.#connection.capability || reader.cursor === null ? "now" : "never";
-    if (kept.length > 0 || [...newcomers].some((other) => other.cursor !== reader.cursor)) return "later";
-    return "now";
+    return this.closed ? "never" : this.cargo.takes(reader, this.#connection);
   }
 
   add(reader) {
@@ -1123,7 +1190,7 @@ class Trunk {
 
   // Whether a topic's event has come here.
   hasSeen(topic, id) {
-    return this.#seen.has(id, topic);
+    return this.#history.has(id, topic);
   }
 
   close() {
@@ -1200,10 +1267,12 @@ class Trunk {
     const {gaps} = this.#history;
     this.#attempts.begin();
     try {
-      const refusal = await connection.open(grant, this.cargo.query(keys), {from, plain: this.#plain});
-      if (!refusal && !this.closed && gaps === this.#history.gaps) return connection;
+      const refusal = await connection.open(grant, this.cargo.query(keys), {from, plain: this.#plain, names: this.#doorway.namesMatchers});
+      const tells = !this.#doorway.namesMatchers || keys.length === 1 || connection.capability !== null;
+      if (!refusal && tells && !this.closed && gaps === this.#history.gaps) return connection;
       connection.close();
-      if (refusal && !this.closed) this.#refused(grant, refusal);
+      if (refusal && !this.closed) this.#refused(grant, refusal, keys);
+      else if (!tells && !this.closed) this.#doorway.separate();
     } catch {
       // To a hub of another origin that does not know our header the browser sends nothing at all.
       if (connection.isForeign(grant)) this.#plain = !this.#plain;
@@ -1212,10 +1281,17 @@ class Trunk {
     return null;
   }
 
-  #refused(grant, {status, retryAfter}) {
+  #refused(grant, {status, retryAfter}, keys) {
     if (status === 401 || status === 403) this.#doorway.refused(grant, status);
-    else if (status >= 400 && status < 500 && ![404, 408, 410, 425, 429].includes(status)) this.#doorway.rejected(status);
+    if (isRejection(status)) this.#rejected(status, keys);
     this.#failed(`the hub answered ${status}`, {status, retryAfter});
+  }
+
+  // One of several topics may be to blame, or that they are so many: which, is seen when they are asked for one by one.
+  #rejected(status, keys) {
+    if (!this.#doorway.rejected(status, keys)) return;
+    this.cargo.oneByOne = true;
+    if (!this.open) this.cargo.drop(this.cargo.all);
   }
 
   #failed(reason, detail = {}) {
@@ -1239,7 +1315,7 @@ class Trunk {
     this.#attempts.succeed();
     this.#doubtful = false;
     this.cargo.leaving.clear();
-    for (const key of fresh) this.cargo.carry(key, {joined: true, since: this.#history.next, ...options});
+    this.cargo.carry(fresh, {joined: true, since: this.#history.next, ...options});
     const lost = from !== null && from !== "earliest" && connection.resumed !== null && connection.resumed !== from;
     this.#gapTold = lost;
     const mine = (handler) => (value) => connection === this.#connection && handler(value);
@@ -1293,7 +1369,7 @@ class Trunk {
   async #post(grant, group, idle, matters) {
     const connection = this.#connection;
     const options = {base: group.from, joined: false, settled: group.from === null, since: this.#history.next};
-    const added = group.keys.map((key) => this.cargo.carry(key, options));
+    const added = this.cargo.carry(group.keys, options);
     const body = this.cargo.query(this.cargo.all.filter((topic) => !idle.includes(topic)).map((topic) => topic.key));
     // With a last event id the hub tells when everything has arrived. It goes back only for what is added; what is to begin now
     // must not go back.
@@ -1308,6 +1384,10 @@ class Trunk {
       this.cargo.drop(added);
       if (status === 401) this.#doorway.refused(grant, status);
       this.#failed(`the hub answered ${status}`, {status, retryAfter});
+    } else if (isRejection(status) && this.#doorway.namesMatchers && added.length > 0) {
+      if (added.length === 1) this.#doorway.setApart(added[0].key);
+      else this.#rejected(status, group.keys);
+      this.cargo.drop(added);
     } else this.#doubtful = true; // the stream is gone, is another's, or nobody knows whether it was changed
     return true;
   }
@@ -1334,24 +1414,20 @@ class Trunk {
   #receive(event) {
     if (event.type === "mercure" && this.#control(event)) return;
     this.#catchUp.prolong();
-    const topic = this.cargo.topics.get(this.#doorway.keyOf(event));
-    if (!topic) return;
-    if (event.identified) {
-      if (this.#seen.has(event.id, topic)) return;
-      this.#seen.add(event.id, topic);
-      topic.lastId = event.id;
-      this.#history.add(topic, event);
-    }
-    topic.lastAt = this.#world.now();
-    this.#doorway.deliver(topic.readers, event);
-    for (const reader of topic.readers) reader.since = this.#history.next;
-    if (event.identified && topic.settled) this.#mark(event.id, {topic});
+    const {matchers, ...said} = event;
+    const topics = this.cargo.topicsOf(said, this.#connection.matchersOf(event)).filter((topic) => !said.identified || !this.#history.has(said.id, topic));
+    for (const topic of topics) this.#history.note(topic, said, this.#world.now());
+    const readers = this.cargo.readers(topics);
+    this.#doorway.deliver(readers, said);
+    for (const reader of readers) reader.since = this.#history.next;
+    const settled = topics.filter((topic) => topic.settled && topic.whollyThere);
+    if (said.identified && settled.length > 0) this.#mark(said.id, {topics: settled});
   }
 
   // The cursor is right for what has settled. `at`: the number in the history of what may come after it.
-  #mark(id, {topic = null, at = this.#history.next} = {}) {
+  #mark(id, {topics = [], at = this.#history.next} = {}) {
     [this.#cursor, this.#cursorAt] = [id, at];
-    this.cargo.anchor(topic);
+    this.cargo.anchor(topics);
     this.#doorway.moved(this);
   }
 
@@ -1428,10 +1504,13 @@ class Doorway {
   #world;
   #exchange;
   #door;
+  #hub; // null behind a door
   #sleeper;
   #names = new Map(); // signed name → {key, readers}
   #keys = new Map(); // key → {type, matchers}
-  #types = new Map(); // event type → key
+  #types = new Map(); // event type → key; of a door
+  #matchers = new Map(); // matcher → the keys that have it; of a hub without a door
+  #apart = new Set(); // names that the hub does not take beside the others
   #trunks = [];
   #waiting = new Set(); // readers that no trunk takes yet
   #landings = new Map(); // readers whose own trunk has ended, on their way to the eldest: {trunk, topic, begun, ended}
@@ -1444,10 +1523,11 @@ class Doorway {
   grant = null;
   closed = false;
 
-  constructor(world, exchange, door) {
+  constructor(world, exchange, door, {hub = null}) {
     this.#world = world;
     this.#exchange = exchange;
     this.#door = door;
+    this.#hub = hub;
     this.#sleeper = new Sleeper(world);
     this.#askAt = world.now() + TIMES.gather;
     this.#run();
@@ -1457,7 +1537,9 @@ class Doorway {
 
   canTake(name) {
     if (this.#names.has(name)) return true;
+    if (this.#apart.has(name) || (this.namesMatchers && this.#names.size > 0 && this.#exchange.isNameless(this.#hub))) return false;
     const names = [...this.#names.keys(), name];
+    if (this.namesMatchers && names.length > 1 && names.flatMap((each) => JSON.parse(each)).length > LIMITS.names) return false;
     return names.length <= this.#limit && JSON.stringify(names).length <= LIMITS.namesLength;
   }
 
@@ -1500,16 +1582,31 @@ class Doorway {
     return this.#trunks.length;
   }
 
+  // Whether readers wait for a place.
+  get waits() {
+    return this.#waiting.size > 0;
+  }
+
+  placeWaiting() {
+    if (this.waits) this.#place();
+  }
+
   // ---- for its trunks
 
   matchers(key) {
     return this.#keys.get(key)?.matchers ?? [];
   }
 
-  keyOf(event) {
+  // Whether the hub is to name the matchers that selected an event, since nothing else tells for which topics it is.
+  get namesMatchers() {
+    return this.#hub !== null;
+  }
+
+  // The topics for which an event is, which these matchers selected.
+  keysOf(event, matchers) {
+    if (this.namesMatchers) return new Set(matchers.flatMap((matcher) => this.#matchers.get(matcher.join(" ")) ?? []));
     const {match} = (event.type === "mercure" && parsed(event.data)) || {};
-    if (this.matchers(match).length > 1) return match;
-    return this.#types.get(event.type) ?? this.#types.get(null);
+    return new Set([this.matchers(match).length > 1 ? match : this.#types.get(event.type)]);
   }
 
   deliver(readers, event) {
@@ -1535,10 +1632,27 @@ class Doorway {
     this.#sleeper.poke();
   }
 
-  // The hub does not understand what it is asked.
-  rejected(status) {
+  // The hub does not take what it is asked for. Returns whether it is to be asked for less at once.
+  rejected(status, keys) {
     this.#world.warn(`the hub rejects the subscription (${status})`);
-    if (this.#types.has(null)) this.#refuse([...this.#names.keys()], "rejected", status);
+    if (this.namesMatchers && keys.length === 1) this.#refuse(keys, "rejected", status);
+    return this.namesMatchers && keys.length > 1;
+  }
+
+  // The hub does not take this beside the rest: it is asked for it alone.
+  setApart(key) {
+    this.#apart.add(key);
+    if (this.#names.has(key)) this.#send([key]);
+  }
+
+  // The hub does not name matchers: what it sends cannot be told apart on one stream.
+  separate() {
+    this.#exchange.isNameless(this.#hub, true);
+    this.#send([...this.#names.keys()].slice(1));
+    for (const {cargo} of this.#trunks) {
+      cargo.host([]);
+      cargo.drop(cargo.all.filter((topic) => topic.readers.size === 0));
+    }
   }
 
   opened() {
@@ -1556,6 +1670,7 @@ class Doorway {
     if (this.#trunks.length === 1) this.#host(this.#trunks[0], []);
     this.#land();
     this.#place();
+    this.#exchange.ended(this);
   }
 
   // In a moment: the trunk that says so is in the middle of something.
@@ -1639,17 +1754,25 @@ class Doorway {
     this.#failures = 0;
     this.#askAt = now;
     // To be refreshed at a moment of its own, so that browsers whose tokens were made together do not all come together.
-    const refreshAt = now + lifetime * (0.8 + 0.15 * this.#world.random());
+    const latest = token === this.grant?.token ? this.grant.refreshAt : Infinity;
+    const refreshAt = Math.min(now + lifetime * (0.8 + 0.15 * this.#world.random()), latest);
     this.grant = {hub, token, credentials, refreshAt, keys: new Set([...keys.values()].map(({key}) => key))};
     for (const [name, {key, type, matchers}] of keys) {
       this.#keys.set(key, {type, matchers});
-      this.#types.set(type, key);
+      if (this.namesMatchers) this.#index(key, matchers);
+      else this.#types.set(type, key);
       if (this.#names.has(name)) this.#names.get(name).key = key;
     }
     for (const [name, reason] of refused) this.#refuse([name], reason);
     for (const {key, readers} of this.#names.values()) for (const reader of readers) if (reader.key === null) this.#admit(reader, key);
     for (const trunk of this.#trunks) trunk.poke();
     this.#place();
+  }
+
+  #index(key, matchers) {
+    for (const matcher of matchers.map((each) => each.join(" "))) {
+      this.#matchers.set(matcher, [...new Set([...(this.#matchers.get(matcher) ?? []), key])]);
+    }
   }
 
   #admit(reader, key) {
@@ -1699,9 +1822,13 @@ class Doorway {
     const answers = this.#trunks.map((trunk) => trunk.takes(reader));
     const index = answers.indexOf("now");
     if (index >= 0) this.#trunks[index].add(reader);
-    else if (answers.includes("later") || (this.#trunks.length >= LIMITS.trunks && answers.includes("never"))) return false;
+    else if (answers.includes("later") || (answers.includes("never") && this.#mayNotGrow)) return false;
     else this.#newTrunk().add(reader);
     return true;
+  }
+
+  get #mayNotGrow() {
+    return this.#trunks.length >= LIMITS.trunks || this.#exchange.isCrowded(this);
   }
 
   #newTrunk() {
@@ -1788,7 +1915,7 @@ class Doorway {
   #seemTogether(elder, trunk, here, there, since) {
     if (there.lastAt >= here.steadyAt && !elder.hasSeen(here, there.lastId)) return false;
     if (here.lastAt >= Math.max(trunk.connection.openedAt, there.brokenAt) && !trunk.hasSeen(there, here.lastId)) return false;
-    const patience = this.#waiting.size > 0 ? TIMES.impatience : TIMES.drained;
+    const patience = this.#exchange.waits ? TIMES.impatience : TIMES.drained;
     return [elder, trunk].every((each) => each.seemsToHaveAllSince(since, patience));
   }
 }
@@ -1796,6 +1923,8 @@ class Doorway {
 // ---- exchange.js ----------------------------------------------------------------------------------------------------
 
 // The readers of all tabs; lives in the shared worker, or in one of the tabs.
+
+const originOf = ({grant}) => (grant ? new URL(grant.hub).origin : null);
 
 // What the exchange knows of one tab. A tab that does not read, because it is frozen, is forgotten rather than written to
 // for ever; it comes back by itself when it is thawed.
@@ -1850,6 +1979,7 @@ class Exchange {
   #world;
   #lines = new Map();
   #doorways = [];
+  #nameless = new Map(); // hub → until when it is known for that
   #marks = new Set();
   #markTimer = null;
   #tickTimer;
@@ -1898,6 +2028,27 @@ class Exchange {
     this.#send(news, {type: "state", state, detail});
   }
 
+  // A hub does not say which matchers selected an event. It may be another one a while later.
+  isNameless(hub, yes = false) {
+    if (yes) this.#nameless.set(hub, this.#world.now() + TIMES.dead);
+    return this.#nameless.get(hub) > this.#world.now();
+  }
+
+  // Whether readers of other doorways of the same hub catch up on a stream of their own: a browser has few connections.
+  isCrowded(doorway) {
+    const origin = originOf(doorway);
+    return origin !== null && this.#doorways.some((other) => other !== doorway && other.trunks > 1 && originOf(other) === origin);
+  }
+
+  // One of a doorway's trunks has ended.
+  ended(doorway) {
+    for (const other of this.#doorways) if (other !== doorway) other.placeWaiting();
+  }
+
+  get waits() {
+    return this.#doorways.some((doorway) => doorway.waits);
+  }
+
   // Tabs are told now and then where their readers stand, so that those of quiet topics do not come back with a cursor that
   // the hub has long forgotten.
   moved(trunk) {
@@ -1937,20 +2088,21 @@ class Exchange {
     }
   }
 
-  #join(line, {id, want, name, cursor, token}) {
+  #join(line, {id, want, cursor, token, ...said}) {
+    const name = want.door ? said.name : JSON.stringify([...want.matchers].sort());
     const reader = {id, line, want, name, cursor, token, key: null, state: null, trunk: null, doorway: null};
     line.readers.set(id, reader);
     this.place(reader);
   }
 
-  // Readers that want the same of the same, with the same rights, use one doorway, while it has room.
+  // Readers that want something of the same, with the same rights, use one doorway, while it has room.
   place(reader) {
     const {want, name} = reader;
-    const at = JSON.stringify([want.door, want.hub, want.credentials, want.rights, want.matchers]);
+    const at = JSON.stringify([want.door, want.hub, want.credentials, want.rights]);
     let doorway = this.#doorways.find((each) => each.at === at && !each.closed && each.canTake(name));
     if (!doorway) {
       const door = new (want.door ? ApplicationDoor : OpenDoor)(this.#world, want);
-      doorway = Object.assign(new Doorway(this.#world, this, door), {at});
+      doorway = Object.assign(new Doorway(this.#world, this, door, want), {at});
       this.#doorways.push(doorway);
     }
     doorway.add(reader);
@@ -2575,7 +2727,7 @@ const Hikyaku = {
     if (matchers.length === 0) throw new TypeError("Hikyaku.subscribe: no topic is asked for: give match or matchUrlPattern");
     const asks = typeof token === "function";
     const want = {hub: absolute(hub), matchers, asks, credentials: withCredentials ? "include" : "same-origin"};
-    const stream = new Stream({want, name: "*", cursor: lastEventId, token: asks ? null : token, getToken: asks ? async () => token() : null}, handlers);
+    const stream = new Stream({want, name: null, cursor: lastEventId, token: asks ? null : token, getToken: asks ? async () => token() : null}, handlers);
     const open = () => {
       want.rights = rightsOf(stream.token);
       stream.open();

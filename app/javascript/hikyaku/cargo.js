@@ -13,6 +13,8 @@ import {LIMITS, TIMES} from "./limits.js";
 //            where the cursor is from before the topic was added, until it is moved: taken up from there, the stream would bring
 //            what its readers had before they came
 // from       the number in the history from which on no event that was sent before it was added can be
+// shared     a part of what it selects came already when it was added, for another topic: until it has settled (`from`), what comes need
+//            not be all that it selects, and nothing follows from it
 // start      the number in the history before which nothing tells what follows, since something was lost there; at the time `brokenAt`
 class Topic {
   readers = new Set();
@@ -24,8 +26,13 @@ class Topic {
   start = 0;
   brokenAt = -Infinity;
 
-  constructor(key, {base, joined, settled, anchored = false, from = Infinity, at}) {
-    Object.assign(this, {key, base, joined, settled, anchored, from, at});
+  constructor(key, {base, joined, settled, anchored = false, from = Infinity, shared = false, at}) {
+    Object.assign(this, {key, base, joined, settled, anchored, from, shared, at});
+  }
+
+  // Whether all that it selects comes, as far as is known.
+  get whollyThere() {
+    return !this.shared || this.from < Infinity;
   }
 
   // Since when its events come without a gap.
@@ -50,6 +57,7 @@ export class Cargo {
   guests = new Set(); // keys that it is to carry for the readers of another trunk
   leaving = new Map(); // keys of topics taken off, of which events may still be on their way, and by which change
   emptySince;
+  oneByOne = false; // topics are added each by itself, since the hub has not taken some together
 
   constructor(world, trunk, doorway) {
     this.#world = world;
@@ -94,7 +102,20 @@ export class Cargo {
   }
 
   query(keys) {
-    return new URLSearchParams(keys.flatMap((key) => this.#doorway.matchers(key)));
+    const matchers = keys.flatMap((key) => this.#doorway.matchers(key));
+    return new URLSearchParams([...new Map(matchers.map((matcher) => [matcher.join(" "), matcher])).values()]);
+  }
+
+  // Whether the stream has a matcher of a key already, for another topic, or had until a moment ago.
+  shares(key) {
+    const others = [...this.topics.keys(), ...this.leaving.keys()].filter((other) => other !== key);
+    const carried = new Set(others.flatMap((other) => this.#doorway.matchers(other)).map((matcher) => matcher.join(" ")));
+    return this.#doorway.matchers(key).some((matcher) => carried.has(matcher.join(" ")));
+  }
+
+  // The topics for which an event is.
+  topicsOf(event, matchers) {
+    return [...this.#doorway.keysOf(event, matchers)].map((key) => this.topics.get(key)).filter(Boolean);
   }
 
   hasRoomFor(key) {
@@ -108,6 +129,19 @@ export class Cargo {
   }
 
   // ---- readers
+
+  // Whether a reader's topic can be added from the reader's cursor: "now", "later", "never"; "full" when it is one too many.
+  // `connection`: null while there is none.
+  takes(reader, connection) {
+    const rivals = [...this.newcomers].filter((other) => other.key === reader.key);
+    if (rivals.length > 0) return rivals[0].cursor === reader.cursor ? "now" : "later";
+    if (this.topics.has(reader.key) || this.leaving.has(reader.key)) return "never";
+    if (!this.hasRoomFor(reader.key)) return "full";
+    // What is carried already goes on, and is not sent again from an earlier event on.
+    if (connection) return reader.cursor === null || (connection.capability && !this.shares(reader.key)) ? "now" : "never";
+    if (this.kept.length > 0 || [...this.newcomers].some((other) => other.cursor !== reader.cursor)) return "later";
+    return "now";
+  }
 
   welcome(reader) {
     reader.trunk = this.#trunk;
@@ -146,9 +180,9 @@ export class Cargo {
   group() {
     const missing = (key) => !this.topics.has(key);
     const [first] = this.newcomers;
-    if (!first) return {keys: [...this.guests].filter(missing), from: null};
-    const same = [...this.newcomers].filter((reader) => reader.cursor === first.cursor).map((reader) => reader.key);
-    return {keys: [...new Set(same)].filter(missing), from: first.cursor};
+    const same = [...this.newcomers].filter((reader) => reader.cursor === first?.cursor).map((reader) => reader.key);
+    const keys = [...new Set(first ? same : this.guests)].filter(missing);
+    return {keys: this.oneByOne ? keys.slice(0, 1) : keys, from: first?.cursor ?? null};
   }
 
   // Topics that nobody has read for a while, or that the token does not grant any more, since nobody reads them.
@@ -164,8 +198,15 @@ export class Cargo {
     return empty.map((time) => time + TIMES.linger);
   }
 
-  // A topic is on the stream, or about to be, and with it the newcomers that come from there.
-  carry(key, {since, ...options}) {
+  // Topics are on the stream, or about to be, and with them the newcomers that come from there.
+  carry(keys, options) {
+    const shared = keys.map((key) => this.shares(key));
+    const topics = keys.map((key, index) => this.#carry(key, {...options, shared: shared[index]}));
+    this.sendAway([...this.newcomers].filter((reader) => reader.cursor !== null && this.shares(reader.key)));
+    return topics;
+  }
+
+  #carry(key, {since, ...options}) {
     const topic = new Topic(key, {...options, at: this.#world.now()});
     topic.emptySince = topic.at;
     this.topics.set(key, topic);
@@ -178,9 +219,9 @@ export class Cargo {
     return topic;
   }
 
-  // The cursor is that of an event which came behind everything that was sent before these were added; or of this topic's own.
+  // The cursor is that of an event which came behind everything that was sent before these were added; or of these topics' own.
   anchor(own) {
-    for (const topic of this.all) topic.anchored ||= topic.settled && (topic === own || topic.from < Infinity);
+    for (const topic of this.all) topic.anchored ||= topic.settled && (own.includes(topic) || topic.from < Infinity);
   }
 
   // Takes topics off.

@@ -15,18 +15,20 @@ export class Connection {
   at = null; // the last byte
   arrivals = null;
   question = null; // that the stream was opened with: see Arrivals
+  #first = []; // the matchers that it was opened with
 
   constructor(world) {
     this.#world = world;
   }
 
   // Resolves to nothing when the stream is open, else to {status, retryAfter}; rejects when nobody answers.
-  // `plain`: without asking for a stream that can be changed.
-  async open(grant, query, {from, plain}) {
+  // `plain`: without asking for a stream that can be changed; `names`: asking for events that name the matchers that selected them, too.
+  async open(grant, query, {from, plain, names}) {
     const url = new URL(grant.hub, this.#world.base);
     for (const [name, value] of query) url.searchParams.append(name, value);
     const headers = {Accept: "text/event-stream", ...authorization(grant)};
-    if (!plain) headers["Hikyaku-Stream"] = "1";
+    if (!plain) headers["Hikyaku-Stream"] = names ? "matchers" : "1";
+    this.#first = [...query];
     // What is not ASCII cannot be sent in a header.
     if (from !== null && /^[\x21-\x7e]+$/.test(from)) headers["Last-Event-ID"] = from;
     else if (from !== null) url.searchParams.append("last_event_id", from);
@@ -39,6 +41,12 @@ export class Connection {
       return {status: response.status === 200 ? 502 : response.status, retryAfter};
     }
     this.#begin(response, from, askedAt);
+  }
+
+  // The matchers that selected an event. A hub that names them does not as long as there never was another than the first; of one that
+  // never does, nothing but what it was asked for first comes.
+  matchersOf({matchers}) {
+    return matchers ?? (this.capability === null || this.#first.length === 1 ? this.#first : []);
   }
 
   // Whether the hub is of another origin than the page.

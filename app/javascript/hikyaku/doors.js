@@ -74,7 +74,7 @@ export class ApplicationDoor {
   disown() {}
 }
 
-// No door: the page knows the hub, the topics and a token, if it takes one, or how to get one.
+// No door: the page knows the hub, the topics and a token, if it takes one, or how to get one. A name is the list of the matchers.
 export class OpenDoor {
   #want;
   #disowned = new Set();
@@ -83,12 +83,13 @@ export class OpenDoor {
     this.#want = want;
   }
 
-  async ask([name], readers, due) {
-    const {hub, matchers, credentials} = this.#want;
+  async ask(names, readers, due) {
+    const {hub, credentials} = this.#want;
     const token = await this.#token([...readers], due);
     const {exp, iat} = claimsOf(token ?? "");
-    const lifetime = readers.size > 0 && [...readers][0].want.asks && exp > iat ? (exp - iat) * SECOND : Infinity;
-    return {hub, token, lifetime, credentials, keys: new Map([[name, {key: "*", type: null, matchers}]]), refused: new Map()};
+    const lifetime = [...readers].some((reader) => reader.want.asks) && exp > iat ? (exp - iat) * SECOND : Infinity;
+    const keys = new Map(names.map((name) => [name, {key: name, type: null, matchers: JSON.parse(name)}]));
+    return {hub, token, lifetime, credentials, keys, refused: new Map()};
   }
 
   // A token that the hub did not take is not shown again.

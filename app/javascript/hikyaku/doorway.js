@@ -13,10 +13,13 @@ export class Doorway {
   #world;
   #exchange;
   #door;
+  #hub; // null behind a door
   #sleeper;
   #names = new Map(); // signed name → {key, readers}
   #keys = new Map(); // key → {type, matchers}
-  #types = new Map(); // event type → key
+  #types = new Map(); // event type → key; of a door
+  #matchers = new Map(); // matcher → the keys that have it; of a hub without a door
+  #apart = new Set(); // names that the hub does not take beside the others
   #trunks = [];
   #waiting = new Set(); // readers that no trunk takes yet
   #landings = new Map(); // readers whose own trunk has ended, on their way to the eldest: {trunk, topic, begun, ended}
@@ -29,10 +32,11 @@ export class Doorway {
   grant = null;
   closed = false;
 
-  constructor(world, exchange, door) {
+  constructor(world, exchange, door, {hub = null}) {
     this.#world = world;
     this.#exchange = exchange;
     this.#door = door;
+    this.#hub = hub;
     this.#sleeper = new Sleeper(world);
     this.#askAt = world.now() + TIMES.gather;
     this.#run();
@@ -42,7 +46,9 @@ export class Doorway {
 
   canTake(name) {
     if (this.#names.has(name)) return true;
+    if (this.#apart.has(name) || (this.namesMatchers && this.#names.size > 0 && this.#exchange.isNameless(this.#hub))) return false;
     const names = [...this.#names.keys(), name];
+    if (this.namesMatchers && names.length > 1 && names.flatMap((each) => JSON.parse(each)).length > LIMITS.names) return false;
     return names.length <= this.#limit && JSON.stringify(names).length <= LIMITS.namesLength;
   }
 
@@ -85,16 +91,31 @@ export class Doorway {
     return this.#trunks.length;
   }
 
+  // Whether readers wait for a place.
+  get waits() {
+    return this.#waiting.size > 0;
+  }
+
+  placeWaiting() {
+    if (this.waits) this.#place();
+  }
+
   // ---- for its trunks
 
   matchers(key) {
     return this.#keys.get(key)?.matchers ?? [];
   }
 
-  keyOf(event) {
+  // Whether the hub is to name the matchers that selected an event, since nothing else tells for which topics it is.
+  get namesMatchers() {
+    return this.#hub !== null;
+  }
+
+  // The topics for which an event is, which these matchers selected.
+  keysOf(event, matchers) {
+    if (this.namesMatchers) return new Set(matchers.flatMap((matcher) => this.#matchers.get(matcher.join(" ")) ?? []));
     const {match} = (event.type === "mercure" && parsed(event.data)) || {};
-    if (this.matchers(match).length > 1) return match;
-    return this.#types.get(event.type) ?? this.#types.get(null);
+    return new Set([this.matchers(match).length > 1 ? match : this.#types.get(event.type)]);
   }
 
   deliver(readers, event) {
@@ -120,10 +141,27 @@ export class Doorway {
     this.#sleeper.poke();
   }
 
-  // The hub does not understand what it is asked.
-  rejected(status) {
+  // The hub does not take what it is asked for. Returns whether it is to be asked for less at once.
+  rejected(status, keys) {
     this.#world.warn(`the hub rejects the subscription (${status})`);
-    if (this.#types.has(null)) this.#refuse([...this.#names.keys()], "rejected", status);
+    if (this.namesMatchers && keys.length === 1) this.#refuse(keys, "rejected", status);
+    return this.namesMatchers && keys.length > 1;
+  }
+
+  // The hub does not take this beside the rest: it is asked for it alone.
+  setApart(key) {
+    this.#apart.add(key);
+    if (this.#names.has(key)) this.#send([key]);
+  }
+
+  // The hub does not name matchers: what it sends cannot be told apart on one stream.
+  separate() {
+    this.#exchange.isNameless(this.#hub, true);
+    this.#send([...this.#names.keys()].slice(1));
+    for (const {cargo} of this.#trunks) {
+      cargo.host([]);
+      cargo.drop(cargo.all.filter((topic) => topic.readers.size === 0));
+    }
   }
 
   opened() {
@@ -141,6 +179,7 @@ export class Doorway {
     if (this.#trunks.length === 1) this.#host(this.#trunks[0], []);
     this.#land();
     this.#place();
+    this.#exchange.ended(this);
   }
 
   // In a moment: the trunk that says so is in the middle of something.
@@ -224,17 +263,25 @@ export class Doorway {
     this.#failures = 0;
     this.#askAt = now;
     // To be refreshed at a moment of its own, so that browsers whose tokens were made together do not all come together.
-    const refreshAt = now + lifetime * (0.8 + 0.15 * this.#world.random());
+    const latest = token === this.grant?.token ? this.grant.refreshAt : Infinity;
+    const refreshAt = Math.min(now + lifetime * (0.8 + 0.15 * this.#world.random()), latest);
     this.grant = {hub, token, credentials, refreshAt, keys: new Set([...keys.values()].map(({key}) => key))};
     for (const [name, {key, type, matchers}] of keys) {
       this.#keys.set(key, {type, matchers});
-      this.#types.set(type, key);
+      if (this.namesMatchers) this.#index(key, matchers);
+      else this.#types.set(type, key);
       if (this.#names.has(name)) this.#names.get(name).key = key;
     }
     for (const [name, reason] of refused) this.#refuse([name], reason);
     for (const {key, readers} of this.#names.values()) for (const reader of readers) if (reader.key === null) this.#admit(reader, key);
     for (const trunk of this.#trunks) trunk.poke();
     this.#place();
+  }
+
+  #index(key, matchers) {
+    for (const matcher of matchers.map((each) => each.join(" "))) {
+      this.#matchers.set(matcher, [...new Set([...(this.#matchers.get(matcher) ?? []), key])]);
+    }
   }
 
   #admit(reader, key) {
@@ -284,9 +331,13 @@ export class Doorway {
     const answers = this.#trunks.map((trunk) => trunk.takes(reader));
     const index = answers.indexOf("now");
     if (index >= 0) this.#trunks[index].add(reader);
-    else if (answers.includes("later") || (this.#trunks.length >= LIMITS.trunks && answers.includes("never"))) return false;
+    else if (answers.includes("later") || (answers.includes("never") && this.#mayNotGrow)) return false;
     else this.#newTrunk().add(reader);
     return true;
+  }
+
+  get #mayNotGrow() {
+    return this.#trunks.length >= LIMITS.trunks || this.#exchange.isCrowded(this);
   }
 
   #newTrunk() {
@@ -373,7 +424,7 @@ export class Doorway {
   #seemTogether(elder, trunk, here, there, since) {
     if (there.lastAt >= here.steadyAt && !elder.hasSeen(here, there.lastId)) return false;
     if (here.lastAt >= Math.max(trunk.connection.openedAt, there.brokenAt) && !trunk.hasSeen(there, here.lastId)) return false;
-    const patience = this.#waiting.size > 0 ? TIMES.impatience : TIMES.drained;
+    const patience = this.#exchange.waits ? TIMES.impatience : TIMES.drained;
     return [elder, trunk].every((each) => each.seemsToHaveAllSince(since, patience));
   }
 }

@@ -5,6 +5,8 @@ import {Doorway} from "./doorway.js";
 import {LIMITS, TIMES} from "./limits.js";
 import {WORLD} from "./world.js";
 
+const originOf = ({grant}) => (grant ? new URL(grant.hub).origin : null);
+
 // What the exchange knows of one tab. A tab that does not read, because it is frozen, is forgotten rather than written to
 // for ever; it comes back by itself when it is thawed.
 class Line {
@@ -58,6 +60,7 @@ export class Exchange {
   #world;
   #lines = new Map();
   #doorways = [];
+  #nameless = new Map(); // hub → until when it is known for that
   #marks = new Set();
   #markTimer = null;
   #tickTimer;
@@ -106,6 +109,27 @@ export class Exchange {
     this.#send(news, {type: "state", state, detail});
   }
 
+  // A hub does not say which matchers selected an event. It may be another one a while later.
+  isNameless(hub, yes = false) {
+    if (yes) this.#nameless.set(hub, this.#world.now() + TIMES.dead);
+    return this.#nameless.get(hub) > this.#world.now();
+  }
+
+  // Whether readers of other doorways of the same hub catch up on a stream of their own: a browser has few connections.
+  isCrowded(doorway) {
+    const origin = originOf(doorway);
+    return origin !== null && this.#doorways.some((other) => other !== doorway && other.trunks > 1 && originOf(other) === origin);
+  }
+
+  // One of a doorway's trunks has ended.
+  ended(doorway) {
+    for (const other of this.#doorways) if (other !== doorway) other.placeWaiting();
+  }
+
+  get waits() {
+    return this.#doorways.some((doorway) => doorway.waits);
+  }
+
   // Tabs are told now and then where their readers stand, so that those of quiet topics do not come back with a cursor that
   // the hub has long forgotten.
   moved(trunk) {
@@ -145,20 +169,21 @@ export class Exchange {
     }
   }
 
-  #join(line, {id, want, name, cursor, token}) {
+  #join(line, {id, want, cursor, token, ...said}) {
+    const name = want.door ? said.name : JSON.stringify([...want.matchers].sort());
     const reader = {id, line, want, name, cursor, token, key: null, state: null, trunk: null, doorway: null};
     line.readers.set(id, reader);
     this.place(reader);
   }
 
-  // Readers that want the same of the same, with the same rights, use one doorway, while it has room.
+  // Readers that want something of the same, with the same rights, use one doorway, while it has room.
   place(reader) {
     const {want, name} = reader;
-    const at = JSON.stringify([want.door, want.hub, want.credentials, want.rights, want.matchers]);
+    const at = JSON.stringify([want.door, want.hub, want.credentials, want.rights]);
     let doorway = this.#doorways.find((each) => each.at === at && !each.closed && each.canTake(name));
     if (!doorway) {
       const door = new (want.door ? ApplicationDoor : OpenDoor)(this.#world, want);
-      doorway = Object.assign(new Doorway(this.#world, this, door), {at});
+      doorway = Object.assign(new Doorway(this.#world, this, door, want), {at});
       this.#doorways.push(doorway);
     }
     doorway.add(reader);

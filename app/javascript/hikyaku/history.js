@@ -2,14 +2,47 @@
 
 import {LIMITS} from "./limits.js";
 
+// The ids of events, and the topics that each came for: against repeats. What comes again after a gap is none: who came since then is
+// yet to have it.
+class Seen {
+  #events = new Map(); // id → topic → its start
+
+  has(id, topic) {
+    return this.#events.get(id)?.get(topic) === topic.start;
+  }
+
+  add(id, topic) {
+    const topics = this.#events.get(id) ?? new Map();
+    this.#events.delete(id);
+    this.#events.set(id, topics.set(topic, topic.start));
+    if (this.#events.size > LIMITS.ids) this.#events.delete(this.#events.keys().next().value);
+  }
+}
+
 // The newest events, in the order of the stream.
 export class History {
   #entries = [];
   #length = 0;
+  #seen = new Seen();
   next = 0;
   gaps = 0;
 
-  add(topic, event) {
+  // Whether an event has come for a topic.
+  has(id, topic) {
+    return this.#seen.has(id, topic);
+  }
+
+  // An event has come for a topic. Where that is not wholly there, nothing follows from it.
+  note(topic, event, time) {
+    topic.lastAt = time;
+    if (!event.identified) return;
+    this.#seen.add(event.id, topic);
+    if (!topic.whollyThere) return;
+    topic.lastId = event.id;
+    this.#add(topic, event);
+  }
+
+  #add(topic, event) {
     this.#entries.push({topic, event, settled: topic.settled, number: this.next++});
     this.#length += event.data.length;
     while (this.#entries.length > LIMITS.history || this.#length > LIMITS.historyLength) {
@@ -38,22 +71,5 @@ export class History {
   #tells(entry, topic, cursor) {
     if (entry.event.id !== cursor || entry.number < topic.start) return false;
     return entry.topic === topic || (entry.settled && topic.settled && entry.number >= topic.from);
-  }
-}
-
-// The ids of events, and the topic that each came for: against repeats. What comes again after a gap is none: who came since then is
-// yet to have it.
-export class Seen {
-  #topics = new Map();
-
-  has(id, topic) {
-    const seen = this.#topics.get(id);
-    return seen?.topic === topic && seen.start === topic.start;
-  }
-
-  add(id, topic) {
-    this.#topics.delete(id);
-    this.#topics.set(id, {topic, start: topic.start});
-    if (this.#topics.size > LIMITS.ids) this.#topics.delete(this.#topics.keys().next().value);
   }
 }

@@ -2,7 +2,8 @@ import {LIMITS} from "./limits.js";
 
 // Parses an event stream as its bytes arrive, in pieces cut anywhere (HTML standard, section 9.2.6).
 //
-// onevent({id, type, data, identified})   identified: the event has an id of its own
+// onevent({id, type, data, identified})   identified: the event has an id of its own. And matchers, where the hub names those that selected
+//                                         it: a list of [parameter, pattern], as they were asked for
 // onmark(id)      an id without data           oncomment(text)
 // onretry(ms)                                  onoversize(id)   an event was larger than it may be, and is left out
 export class EventParser {
@@ -17,6 +18,7 @@ export class EventParser {
   #data = [];
   #type = "";
   #id = null;
+  #matchers = [];
   #lastEventId = "";
 
   constructor(handlers, {limit = LIMITS.eventLength} = {}) {
@@ -67,6 +69,7 @@ export class EventParser {
     if (name === "data") this.#cut || this.#data.push(value);
     else if (name === "event") this.#type = value;
     else if (name === "id" && !value.includes("\0")) this.#id = value;
+    else if (name === "match" || name === "match_urlpattern") this.#matchers.push([name, value]);
     else if (name === "retry" && /^[0-9]+$/.test(value)) this.#handlers.onretry?.(Number(value));
   }
 
@@ -75,13 +78,15 @@ export class EventParser {
     if (identified) this.#lastEventId = this.#id;
     const id = this.#lastEventId;
     const [data, type, cut] = [this.#data, this.#type || "message", this.#cut];
+    const names = this.#matchers.length > 0 ? {matchers: this.#matchers} : {};
     this.#data = [];
     this.#type = "";
     this.#id = null;
+    this.#matchers = [];
     this.#size = 0;
     this.#cut = false;
     if (cut) this.#handlers.onoversize?.(id);
-    else if (data.length > 0) this.#handlers.onevent?.({id, type, data: data.join("\n"), identified});
+    else if (data.length > 0) this.#handlers.onevent?.({id, type, data: data.join("\n"), identified, ...names});
     else if (identified) this.#handlers.onmark?.(id);
   }
 }

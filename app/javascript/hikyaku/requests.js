@@ -27,6 +27,11 @@ export async function fetchWithin(world, url, init, abort = new AbortController(
   }
 }
 
+// Whether a server does not take what it is asked, and will not later either.
+export function isRejection(status) {
+  return status >= 400 && status < 500 && ![401, 403, 404, 408, 410, 425, 429].includes(status);
+}
+
 export function parsed(text) {
   try {
     return JSON.parse(text);

@@ -80,7 +80,7 @@ export const Hikyaku = {
     if (matchers.length === 0) throw new TypeError("Hikyaku.subscribe: no topic is asked for: give match or matchUrlPattern");
     const asks = typeof token === "function";
     const want = {hub: absolute(hub), matchers, asks, credentials: withCredentials ? "include" : "same-origin"};
-    const stream = new Stream({want, name: "*", cursor: lastEventId, token: asks ? null : token, getToken: asks ? async () => token() : null}, handlers);
+    const stream = new Stream({want, name: null, cursor: lastEventId, token: asks ? null : token, getToken: asks ? async () => token() : null}, handlers);
     const open = () => {
       want.rights = rightsOf(stream.token);
       stream.open();

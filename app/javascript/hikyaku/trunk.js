@@ -4,9 +4,9 @@ import {Attempts} from "./attempts.js";
 import {Cargo} from "./cargo.js";
 import {CatchUp} from "./catch-up.js";
 import {Connection} from "./connection.js";
-import {History, Seen} from "./history.js";
+import {History} from "./history.js";
 import {TIMES} from "./limits.js";
-import {parsed} from "./requests.js";
+import {isRejection, parsed} from "./requests.js";
 import {Sleeper} from "./world.js";
 
 // A connection to the hub: made again from its last event when it is lost, and changed while it is open, by
@@ -25,7 +25,6 @@ export class Trunk {
   #connection = null;
   #catchUp = null; // of the connection
   #history = new History();
-  #seen = new Seen();
   #cursor = null; // of the settled topics
   #cursorAt = 0; // the number in the history that comes after it
   #offered = null; // a cursor that is right as soon as everything has arrived that was sent before, and with which change it came
@@ -76,16 +75,8 @@ export class Trunk {
     return true;
   }
 
-  // Whether a reader's topic can be added from the reader's cursor: "now", "later", "never"; "full" when it is one too many.
   takes(reader) {
-    const {topics, newcomers, leaving, kept} = this.cargo;
-    const rivals = [...newcomers].filter((other) => other.key === reader.key);
-    if (rivals.length > 0) return rivals[0].cursor === reader.cursor ? "now" : "later";
-    if (this.closed || topics.has(reader.key) || leaving.has(reader.key)) return "never";
-    if (!this.cargo.hasRoomFor(reader.key)) return "full";
-    if (this.open) return this.#connection.capability || reader.cursor === null ? "now" : "never";
-    if (kept.length > 0 || [...newcomers].some((other) => other.cursor !== reader.cursor)) return "later";
-    return "now";
+    return this.closed ? "never" : this.cargo.takes(reader, this.#connection);
   }
 
   add(reader) {
@@ -165,7 +156,7 @@ export class Trunk {
 
   // Whether a topic's event has come here.
   hasSeen(topic, id) {
-    return this.#seen.has(id, topic);
+    return this.#history.has(id, topic);
   }
 
   close() {
@@ -242,10 +233,12 @@ export class Trunk {
     const {gaps} = this.#history;
     this.#attempts.begin();
     try {
-      const refusal = await connection.open(grant, this.cargo.query(keys), {from, plain: this.#plain});
-      if (!refusal && !this.closed && gaps === this.#history.gaps) return connection;
+      const refusal = await connection.open(grant, this.cargo.query(keys), {from, plain: this.#plain, names: this.#doorway.namesMatchers});
+      const tells = !this.#doorway.namesMatchers || keys.length === 1 || connection.capability !== null;
+      if (!refusal && tells && !this.closed && gaps === this.#history.gaps) return connection;
       connection.close();
-      if (refusal && !this.closed) this.#refused(grant, refusal);
+      if (refusal && !this.closed) this.#refused(grant, refusal, keys);
+      else if (!tells && !this.closed) this.#doorway.separate();
     } catch {
       // To a hub of another origin that does not know our header the browser sends nothing at all.
       if (connection.isForeign(grant)) this.#plain = !this.#plain;
@@ -254,10 +247,17 @@ export class Trunk {
     return null;
   }
 
-  #refused(grant, {status, retryAfter}) {
+  #refused(grant, {status, retryAfter}, keys) {
     if (status === 401 || status === 403) this.#doorway.refused(grant, status);
-    else if (status >= 400 && status < 500 && ![404, 408, 410, 425, 429].includes(status)) this.#doorway.rejected(status);
+    if (isRejection(status)) this.#rejected(status, keys);
     this.#failed(`the hub answered ${status}`, {status, retryAfter});
+  }
+
+  // One of several topics may be to blame, or that they are so many: which, is seen when they are asked for one by one.
+  #rejected(status, keys) {
+    if (!this.#doorway.rejected(status, keys)) return;
+    this.cargo.oneByOne = true;
+    if (!this.open) this.cargo.drop(this.cargo.all);
   }
 
   #failed(reason, detail = {}) {
@@ -281,7 +281,7 @@ export class Trunk {
     this.#attempts.succeed();
     this.#doubtful = false;
     this.cargo.leaving.clear();
-    for (const key of fresh) this.cargo.carry(key, {joined: true, since: this.#history.next, ...options});
+    this.cargo.carry(fresh, {joined: true, since: this.#history.next, ...options});
     const lost = from !== null && from !== "earliest" && connection.resumed !== null && connection.resumed !== from;
     this.#gapTold = lost;
     const mine = (handler) => (value) => connection === this.#connection && handler(value);
@@ -335,7 +335,7 @@ export class Trunk {
   async #post(grant, group, idle, matters) {
     const connection = this.#connection;
     const options = {base: group.from, joined: false, settled: group.from === null, since: this.#history.next};
-    const added = group.keys.map((key) => this.cargo.carry(key, options));
+    const added = this.cargo.carry(group.keys, options);
     const body = this.cargo.query(this.cargo.all.filter((topic) => !idle.includes(topic)).map((topic) => topic.key));
     // With a last event id the hub tells when everything has arrived. It goes back only for what is added; what is to begin now
     // must not go back.
@@ -350,6 +350,10 @@ export class Trunk {
       this.cargo.drop(added);
       if (status === 401) this.#doorway.refused(grant, status);
       this.#failed(`the hub answered ${status}`, {status, retryAfter});
+    } else if (isRejection(status) && this.#doorway.namesMatchers && added.length > 0) {
+      if (added.length === 1) this.#doorway.setApart(added[0].key);
+      else this.#rejected(status, group.keys);
+      this.cargo.drop(added);
     } else this.#doubtful = true; // the stream is gone, is another's, or nobody knows whether it was changed
     return true;
   }
@@ -376,24 +380,20 @@ export class Trunk {
   #receive(event) {
     if (event.type === "mercure" && this.#control(event)) return;
     this.#catchUp.prolong();
-    const topic = this.cargo.topics.get(this.#doorway.keyOf(event));
-    if (!topic) return;
-    if (event.identified) {
-      if (this.#seen.has(event.id, topic)) return;
-      this.#seen.add(event.id, topic);
-      topic.lastId = event.id;
-      this.#history.add(topic, event);
-    }
-    topic.lastAt = this.#world.now();
-    this.#doorway.deliver(topic.readers, event);
-    for (const reader of topic.readers) reader.since = this.#history.next;
-    if (event.identified && topic.settled) this.#mark(event.id, {topic});
+    const {matchers, ...said} = event;
+    const topics = this.cargo.topicsOf(said, this.#connection.matchersOf(event)).filter((topic) => !said.identified || !this.#history.has(said.id, topic));
+    for (const topic of topics) this.#history.note(topic, said, this.#world.now());
+    const readers = this.cargo.readers(topics);
+    this.#doorway.deliver(readers, said);
+    for (const reader of readers) reader.since = this.#history.next;
+    const settled = topics.filter((topic) => topic.settled && topic.whollyThere);
+    if (said.identified && settled.length > 0) this.#mark(said.id, {topics: settled});
   }
 
   // The cursor is right for what has settled. `at`: the number in the history of what may come after it.
-  #mark(id, {topic = null, at = this.#history.next} = {}) {
+  #mark(id, {topics = [], at = this.#history.next} = {}) {
     [this.#cursor, this.#cursorAt] = [id, at];
-    this.cargo.anchor(topic);
+    this.cargo.anchor(topics);
     this.#doorway.moved(this);
   }
 

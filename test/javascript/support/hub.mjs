@@ -5,6 +5,7 @@ const encoder = new TextEncoder();
 // Settings that a test may change at any time:
 //
 // changeable   streams can be changed by POST {hub}/streams/{capability}
+// naming       streams can be had whose events name the matchers that selected them
 // up           answers at all
 // delay()      milliseconds that a message is on its way
 // history      events that are retained
@@ -18,6 +19,7 @@ export class Hub {
   streams = new Set();
   requests = [];
   changeable = true;
+  naming = true;
   up = true;
   delay = () => 10;
   history = Infinity;
@@ -53,10 +55,11 @@ export class Hub {
     return Math.max(this.forgotten, this.log.length - this.history);
   }
 
-  publish(topic, data, {type = topic, id = `#${Math.floor(this.world.random() * 1e15).toString(36)}`} = {}) {
-    const event = {id, topic, type, data};
+  // `topic`: one or several.
+  publish(topic, data, {type = [topic].flat()[0], id = `#${Math.floor(this.world.random() * 1e15).toString(36)}`} = {}) {
+    const event = {id, topics: [topic].flat(), type, data};
     this.log.push(event);
-    for (const stream of this.streams) if (stream.topics.has(topic) && !stream.skipped.has(topic)) stream.send(encoded(event));
+    for (const stream of this.streams) stream.give(event, (each) => stream.topics.has(each) && !stream.skipped.has(each));
     return event.id;
   }
 
@@ -111,22 +114,26 @@ export class Hub {
     const cursor = request.headers["Last-Event-ID"] ?? request.url.searchParams.get("last_event_id");
     const stream = new HubStream(this, topics, token, signal);
     const headers = {"content-type": "text/event-stream"};
-    if (this.changeable && request.headers["Hikyaku-Stream"]) headers["hikyaku-stream"] = stream.capability;
+    const wanted = request.headers["Hikyaku-Stream"];
+    if (this.changeable && (wanted === "1" || (wanted === "matchers" && this.naming))) headers["hikyaku-stream"] = stream.capability;
+    if (wanted === "matchers" && this.naming) stream.names = topics.size > 1 ? "now" : "later";
     stream.send(":\n\n");
-    if (cursor !== null && cursor !== undefined) headers["mercure-last-event-id"] = this.#replay(stream, cursor, () => false);
+    if (cursor !== null && cursor !== undefined) headers["mercure-last-event-id"] = this.#replay(stream, cursor, new Set());
     if (cursor && headers["hikyaku-stream"]) stream.tell();
     await this.#travel(signal);
     return response(200, headers, stream);
   }
 
-  #replay(stream, cursor, hadAlready) {
+  #replay(stream, cursor, former) {
     let from = cursor === "earliest" ? this.oldest : this.log.findIndex((event) => event.id === cursor) + 1;
     const known = cursor === "earliest" || ((from > 0 || cursor === this.beginning) && from >= this.oldest);
     if (!known) {
       from = this.oldest;
       if (this.announces) stream.send(`event: mercure\nid: ${this.#idAt(from)}\ndata: ${JSON.stringify({type: "gap", reason: "unknown", last_event_id: cursor})}\n\n`);
     }
-    for (const event of this.log.slice(from)) if (stream.topics.has(event.topic) && !hadAlready(event)) stream.send(encoded(event));
+    // What names its matchers goes back for each of them; another has had what one of those had that it had before.
+    const added = (topic) => stream.topics.has(topic) && !former.has(topic);
+    for (const event of this.log.slice(from)) if (stream.names === "now" || !event.topics.some((topic) => former.has(topic))) stream.give(event, added);
     return known ? cursor : "earliest";
   }
 
@@ -143,7 +150,8 @@ export class Hub {
     stream.admit(token);
     const cursor = request.body.get("last_event_id");
     const added = [...topics].some((topic) => !former.has(topic));
-    const resumed = added && cursor ? this.#replay(stream, cursor, (event) => former.has(event.topic)) : null;
+    if (stream.names && (added || topics.size !== former.size)) stream.names = "now";
+    const resumed = added && cursor ? this.#replay(stream, cursor, former) : null;
     if (cursor) stream.tell();
     return this.#late(204, signal, {"mercure-last-event-id": resumed === "earliest" ? resumed : this.lastId});
   }
@@ -165,6 +173,7 @@ class HubStream {
   #telling = false;
   #expiry = null;
   skipped = new Set(); // topics whose events it is not sent
+  names = null; // "now": its events name the matchers that selected them; "later": as soon as it has had another
 
   constructor(hub, topics, token, signal) {
     this.#hub = hub;
@@ -187,6 +196,12 @@ class HubStream {
     world.setTimeout(() => this.#arrive(encoder.encode(text)), this.#lastArrival - world.now());
     world.clearTimeout(this.#beat);
     if (this.#hub.heartbeat > 0) this.#beat = world.setTimeout(() => this.#hub.streams.has(this) && this.send(":\n\n"), this.#hub.heartbeat);
+  }
+
+  // Sends an event for those of its topics that are selected.
+  give(event, selects) {
+    const topics = event.topics.filter(selects);
+    if (topics.length > 0) this.send((this.names === "now" ? topics.map((topic) => `match: ${topic}\n`).join("") : "") + encoded(event));
   }
 
   // Says that it has caught up when nothing is left to send; once, where it was asked for again meanwhile.

@@ -7,9 +7,11 @@ import {browser, BrowserTab} from "./browser.mjs";
 import {generator} from "./world.mjs";
 
 const TOPICS = ["/a", "/b", "/c", "/d", "/e"];
+// What pages without a door ask for, each by itself: some have something in common.
+const LISTS = [["/a"], ["/b"], ["/a", "/b"], ["/c", "/d"], ["/d", "/e"], ["/e"], ["/a", "/e", "/c"]];
 
-export async function simulate(seed, {steps = 400, changeable = true, heartbeat = 15_000, history = Infinity, crashes = true, tells = true, forgets = false} = {}) {
-  const simulation = new Simulation(seed, {changeable, heartbeat, history, crashes, tells, forgets});
+export async function simulate(seed, {steps = 400, changeable = true, heartbeat = 15_000, history = Infinity, crashes = true, tells = true, forgets = false, lists = false, naming = true} = {}) {
+  const simulation = new Simulation(seed, {changeable, heartbeat, history, crashes, tells, forgets, lists, naming});
   await simulation.run(steps);
   return simulation;
 }
@@ -22,9 +24,10 @@ class Simulation {
   cached = []; // where pages were rendered of which there is still a copy
   published = 0;
 
-  constructor(seed, {changeable, heartbeat, history, crashes, tells, forgets}) {
-    Object.assign(this, browser({seed}), {seed, crashes, forgets, chance: generator(seed * 7919 + 1)});
-    Object.assign(this.hub, {changeable, heartbeat, history, tells});
+  constructor(seed, {changeable, heartbeat, history, crashes, tells, forgets, lists, naming}) {
+    Object.assign(this, browser({seed}), {seed, crashes, forgets, lists, chance: generator(seed * 7919 + 1)});
+    Object.assign(this.hub, {changeable, heartbeat, history, tells, naming});
+    if (lists) this.#grantAll();
     this.hub.delay = () => this.#delay();
     this.door.delay = () => this.#delay();
     this.hub.pending = () => (this.chance() < 0.3 ? this.chance() * 400 : 0);
@@ -33,6 +36,25 @@ class Simulation {
   // Mostly a network as it is; now and then a segment is lost, and sent again.
   #delay() {
     return this.chance() < 0.02 ? 300 + this.chance() * 900 : 5 + this.chance() * 80;
+  }
+
+  #grantAll() {
+    const answer = this.hub.answer.bind(this.hub);
+    const Authorization = `Bearer ${JSON.stringify({exp: 1e10, topics: TOPICS})}`;
+    this.hub.answer = (url, init) => answer(url, {...init, headers: {...init.headers, Authorization}});
+  }
+
+  #publish() {
+    const others = this.lists && this.chance() < 0.4 ? [this.#pick(TOPICS)] : [];
+    this.hub.publish([...new Set([this.#pick(TOPICS), ...others])], String(++this.published));
+  }
+
+  // Elements of a page, or what it subscribes to.
+  #follow(tab, topics, cursor) {
+    if (!this.lists) return topics.map((topic) => Object.assign(tab.stream(topic, cursor), {topics: [topic]}));
+    const lists = LISTS.filter(([topic]) => topics.includes(topic) && this.chance() < 0.6);
+    const want = (list) => ({hub: this.hub.url, matchers: list.map((topic) => ["match", topic]), credentials: "same-origin", rights: null});
+    return lists.map((list) => Object.assign(tab.join(null, cursor, want(list)), {topics: list}));
   }
 
   #pick(list) {
@@ -54,7 +76,7 @@ class Simulation {
   #act() {
     if (this.forgets && this.chance() < 0.06) return this.#lose();
     const dice = this.chance();
-    if (dice < 0.45) this.hub.publish(this.#pick(TOPICS), String(++this.published));
+    if (dice < 0.45) this.#publish();
     else if (dice < 0.62) this.#openPage();
     else if (dice < 0.76) this.#closePage();
     else if (dice < 0.82) this.#visit();
@@ -65,7 +87,7 @@ class Simulation {
     else if (dice < 0.93) this.#interrupt(this.door);
     else if (dice < 0.94 && this.crashes) this.#crash();
     else if (dice < 0.96) this.#nudge();
-    else for (let count = 0; count < 5; count += 1) this.hub.publish(this.#pick(TOPICS), String(++this.published));
+    else for (let count = 0; count < 5; count += 1) this.#publish();
   }
 
   #openPage() {
@@ -97,7 +119,7 @@ class Simulation {
     const topics = TOPICS.filter((topic) => topic === "/a" || this.chance() < 0.3);
     if (this.forgets) this.#keep(position);
     this.pages.push(page);
-    const follow = (list) => page.open && page.readers.push(...list.map((topic) => Object.assign(tab.stream(topic, cursor), {topic, position})));
+    const follow = (list) => page.open && page.readers.push(...this.#follow(tab, list, cursor).map((reader) => Object.assign(reader, {position})));
     this.world.setTimeout(() => follow(topics), 20 + this.chance() * (this.chance() < 0.1 ? 3_000 : 200));
     // Elements that came into the page with a part of it.
     if (this.forgets && this.chance() < 0.3) this.world.setTimeout(() => follow(topics), 20 + this.chance() * 6_000);
@@ -167,10 +189,10 @@ class Simulation {
         this.#render(page.tab, this.forgets && this.chance() < 0.4 ? page.position : this.hub.log.length);
         return;
       }
-      const due = this.hub.log.slice(reader.position).filter((event) => event.topic === reader.topic).map((event) => event.data);
+      const due = this.hub.log.slice(reader.position).filter(({topics}) => topics.some((topic) => reader.topics.includes(topic))).map((event) => event.data);
       const expected = complete ? due : due.slice(0, reader.data.length);
       if (JSON.stringify(reader.data) !== JSON.stringify(expected)) {
-        this.mistakes.push(`${reader.tab.name} ${reader.topic} from ${reader.position}: ${reader.data} instead of ${expected} (${reader.states})`);
+        this.mistakes.push(`${reader.tab.name} ${reader.topics} from ${reader.position}: ${reader.data} instead of ${expected} (${reader.states})`);
       }
     }
   }
