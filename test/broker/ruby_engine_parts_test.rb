@@ -22,9 +22,9 @@ class RubyEnginePartsTest < Minitest::Test
     assert_nil heap.first
   end
 
-  test "a timetable gives what is due, never early, and hardly late" do
+  test "a timer wheel gives what is due, never early, and hardly late" do
     random = Random.new(4)
-    table = Engine::Timetable.new
+    table = Engine::TimerWheel.new
     things = Array.new(300) { |i| [random.rand * 20, "thing #{i}"] }
     slots = things.to_h { |at, thing| [thing, table.add(at, thing)] }
     gone = things.sample(100, random: random)
@@ -42,8 +42,8 @@ class RubyEnginePartsTest < Minitest::Test
     assert_nil table.next_at
   end
 
-  test "a timetable gives no more at a time than it is asked for, and nothing that was cancelled meanwhile" do
-    table = Engine::Timetable.new
+  test "a timer wheel gives no more at a time than it is asked for, and nothing that was cancelled meanwhile" do
+    table = Engine::TimerWheel.new
     things = Array.new(10) { |i| "thing #{i}" }
     slots = things.map { |thing| table.add(1.0, thing) }
     seen = []
@@ -55,13 +55,13 @@ class RubyEnginePartsTest < Minitest::Test
   end
 
   test "slots that were cancelled are not kept" do
-    table = Engine::Timetable.new
+    table = Engine::TimerWheel.new
     20_000.times { |i| table.cancel(table.add(i.to_f, table), table) }
     assert_operator ObjectSpace.reachable_objects_from(table.instance_variable_get(:@order)).grep(Array).map(&:size).max, :<, 300
   end
 
-  test "an outbox gives what was put in, and what was taken stays as it is" do
-    outbox = Engine::Outbox.new
+  test "an output buffer gives what was put in, and what was taken stays as it is" do
+    outbox = Engine::OutputBuffer.new
     outbox << +"abc" << +"def"
     assert_equal "abc", outbox.take(3)
     taken = outbox.take(100)
@@ -81,8 +81,8 @@ class RubyEnginePartsTest < Minitest::Test
     assert_equal "", outbox.take(5)
   end
 
-  test "an outbox tells answers from deliveries until they were sent" do
-    outbox = Engine::Outbox.new
+  test "an output buffer tells answers from deliveries until they were sent" do
+    outbox = Engine::OutputBuffer.new
     outbox << +"abc"
     outbox.push("d" * 100_000)
     outbox << +"ef"

@@ -149,13 +149,13 @@ class BrokerRubyEngineTest < Minitest::Test
     begin_engine(storage: true)
     sender = client
     last = sender.sends("q", "x", level: 0).value
-    @engine.instance_variable_set(:@reserved_messages, last + 1)
+    parts.messages.reserved = last + 1
     last = sender.sends("q", "x", level: 0).value
-    @engine.instance_variable_set(:@reserved_sessions, @welcome.session + 1)
+    parts.sessions.reserved = @welcome.session + 1
     client
     session = @welcome.session
     turn
-    @engine.instance_variable_get(:@ledger).then { |ledger| assert_equal ledger.written, ledger.commit }
+    assert_equal parts.store.written, parts.store.commit
     crash
     assert_operator client.sends("q", "x", level: 0).value, :>, last + 1000
     assert_operator @welcome.session, :>, session
@@ -178,12 +178,10 @@ class BrokerRubyEngineTest < Minitest::Test
       sender.sends("q", "x" * 2000, level: 1)
       settle
     end
-    ledger = @engine.instance_variable_get(:@ledger)
-    assert_equal 3, ledger.evacuate(ledger.segments.each_value.first, 3, SEGMENT)
+    assert_equal 3, parts.store.compact_segment(parts.store.segments.first, 3, SEGMENT)
     turn
     crash
-    segments = @engine.instance_variable_get(:@ledger).segments
-    assert_equal [60, 60], [@engine.stats[:messages], segments.each_value.sum { |segment| segment.live.size }]
+    assert_equal [60, 60], [@engine.stats[:messages], parts.store.segments.sum { |segment| segment.live.size }]
   end
 
   test "limits that there are not are refused" do
@@ -192,8 +190,10 @@ class BrokerRubyEngineTest < Minitest::Test
 
   private
 
+  def parts = @engine.instance_variable_get(:@parts)
+
   # A String that is a slice of another keeps that whole.
   def strings_behind_messages
-    @engine.instance_variable_get(:@messages).each_value.map { |message| ObjectSpace.reachable_objects_from(message.content).grep(String) }
+    parts.messages.map { |message| ObjectSpace.reachable_objects_from(message.content).grep(String) }
   end
 end

@@ -3,26 +3,20 @@
 module Hikyaku
   module Broker
     class RubyEngine
-      # One hand-over of a message, and its lease.
+      # One hand-over of a message to a subscription, and its lease.
       class Delivery
-        # @return [Integer]
-        attr_reader :id
-        # @return [Message]
-        attr_reader :message
-        # @return [Subscription]
-        attr_reader :subscription
-        # @return [Float] when the lease ends
+        attr_reader :id, :message, :subscription
+        # Seconds of the engine's clock at which the lease ends.
         attr_accessor :deadline
-        # @return [Integer] in the timetable of leases
-        attr_accessor :slot
-        # @return [Boolean] the receiver has said that it has it in hand
-        attr_accessor :held
+        attr_accessor :lease_timer
+        # Whether the receiver has acknowledged the PUSH: it works on the message.
+        attr_accessor :started
 
         def initialize(id, message, subscription)
           @id = id
           @message = message
           @subscription = subscription
-          @held = false
+          @started = false
         end
       end
     end

@@ -3,28 +3,21 @@
 module Hikyaku
   module Broker
     class RubyEngine
-      # Things by number, the smallest first. Adding and taking cost O(log n).
+      # Things by number, the smallest first. Adding and removing cost O(log n).
       class Heap
         def initialize
           @keys = []
           @things = []
         end
 
-        # @return [Integer]
         def size = @keys.size
 
-        # @return [Boolean]
         def empty? = @keys.empty?
 
-        # @return [Integer, nil] the smallest number
         def first_key = @keys.first
 
-        # @return [Object, nil] what has the smallest number
         def first = @things.first
 
-        # @param key [Integer]
-        # @param thing [Object]
-        # @return [void]
         def push(key, thing)
           at = @keys.size
           while at > 0 && @keys[parent = (at - 1) >> 1] > key
@@ -36,9 +29,7 @@ module Hikyaku
           @things[at] = thing
         end
 
-        # Takes the first away.
-        #
-        # @return [Object, nil]
+        # Removes the first.
         def shift
           return if @keys.empty?
           first = @things.first
@@ -48,14 +39,9 @@ module Hikyaku
           first
         end
 
-        # @yieldparam thing [Object]
-        # @return [void]
         def each(&block) = @things.each(&block)
 
-        # Takes away what the block does not want. O(n).
-        #
-        # @yieldparam thing [Object]
-        # @return [void]
+        # Removes the things for which the block is false. O(n).
         def keep
           pairs = @keys.zip(@things).select { |_, thing| yield thing }.sort_by!(&:first)
           @keys = pairs.map(&:first)

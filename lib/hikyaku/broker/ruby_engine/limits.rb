@@ -3,9 +3,9 @@
 module Hikyaku
   module Broker
     class RubyEngine
-      # What an engine is told: by the names of hk_broker_options_t. 0 or nil where it says so: any number.
+      # The limits of an engine, by the names of hk_broker_options_t. 0 is any number where that makes sense, else the default.
       class Limits
-        USUAL = {
+        DEFAULTS = {
           max_memory: 1024 * 1024 * 1024, # bytes that messages take in memory
           max_storage: 0, # bytes of segments; 0: any number
           max_frame: 1024 * 1024, # bytes
@@ -18,22 +18,22 @@ module Hikyaku
           max_queues: 100_000, max_sessions: 10_000, max_subscriptions: 1024, # the last of one session
           queue_idle: 3600, producer_idle: 7 * 24 * 3600 # s
         }.freeze
-        private_constant :USUAL
+        private_constant :DEFAULTS
 
-        attr_reader(*USUAL.keys)
+        attr_reader(*DEFAULTS.keys)
 
-        # @param values [Hash{Symbol => Integer, nil}]
-        # @raise [ArgumentError] one is not known
         def initialize(**values)
-          strange = values.keys - USUAL.keys
-          raise ArgumentError, "a broker has no limit #{strange.join(", ")}; there are #{USUAL.keys.join(", ")}" if strange.any?
-          USUAL.merge(values.compact).each do |name, value|
-            # 0 is any number where that makes sense, else the usual one.
-            value = USUAL[name] if value.zero?
+          unknown = values.keys - DEFAULTS.keys
+          raise ArgumentError, "a broker has no limit #{unknown.join(", ")}; there are #{DEFAULTS.keys.join(", ")}" if unknown.any?
+          DEFAULTS.merge(values.compact).each do |name, value|
+            value = DEFAULTS[name] if value.zero?
             instance_variable_set(:"@#{name}", value)
           end
           freeze
         end
+
+        # The lease, in milliseconds, for one that a client asks for.
+        def lease_of(milliseconds) = milliseconds.zero? ? lease : [milliseconds, lease_most].min
       end
     end
   end

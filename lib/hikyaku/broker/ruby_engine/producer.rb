@@ -3,38 +3,30 @@
 module Hikyaku
   module Broker
     class RubyEngine
-      # What is remembered of an identity: its epoch, and which of its numbered messages were taken.
+      # What the broker remembers of an identity: its epoch, and which of its numbered messages were taken.
       #
       #     numbers   … low │ low + 1 … low + 4,096
       #                all  │ those in `above`
       class Producer
         # How far above `low` a number may be.
-        MOST = 4096
+        WINDOW = 4096
 
-        # @return [Integer] in the journal
+        # In the journal.
         attr_reader :number
-        # @return [String] binary
         attr_reader :identity
-        # @return [Integer] up to which all are settled
+        # The number up to which all were taken.
         attr_reader :low
-        # @return [Integer] of its newest connection
+        # Of its newest connection.
         attr_accessor :epoch
-        # @return [Integer, nil] in the timetable of those that were not seen for long
-        attr_accessor :idle_slot
-        # @return [Float] since when it is not connected
+        attr_accessor :idle_timer
+        # Seconds of the engine's clock since which it is not connected.
         attr_accessor :idle_since
-        # @return [Boolean] it has numbered a message: it counts, and stays when its connection ends
+        # Whether it has numbered a message: it counts, and stays when its connection ends.
         attr_accessor :remembered
-        # @return [Boolean] the journal knows it: each segment repeats it
-        attr_accessor :recorded
-        # @return [Integer, nil] the newest segment that says all of it
-        attr_accessor :segment
+        # Whether the journal knows it, and the newest segment with all of it.
+        attr_accessor :recorded, :segment
 
-        # @param number [Integer]
-        # @param identity [String]
-        # @param epoch [Integer]
-        # @param low [Integer]
-        # @param map [String] as in the journal
+        # `map` is a bit for each number above `low`, as the journal has it.
         def initialize(number, identity, epoch: 0, low: 0, map: "")
           @number = number
           @identity = identity
@@ -45,26 +37,18 @@ module Hikyaku
           map.unpack1("b*").each_char.with_index(1) { |bit, offset| take(low + offset) if bit == "1" }
         end
 
-        # @return [Boolean] one of its numbers was taken
         def numbered? = @low > 0 || !@above.empty?
 
-        # @param sequence [Integer]
-        # @return [Boolean]
         def taken?(sequence) = sequence <= @low || @above.key?(sequence)
 
-        # @param sequence [Integer] which was taken
-        # @return [Boolean] its message was one of level memory, as far as that is known
+        # Whether a number that was taken belongs to a message of level memory, as far as that is known.
         def volatile?(sequence) = @volatile.key?(sequence)
 
-        # @param sequence [Integer]
-        # @return [Boolean]
-        def ahead?(sequence) = sequence > @low + MOST
+        def ahead?(sequence) = sequence > @low + WINDOW
 
-        # @param sequence [Integer] which was not taken
-        # @param volatile [Boolean] the message is in memory alone: so is what is known of it
-        # @return [void]
+        # Takes a number. `volatile`: its message is in memory alone, and so is the knowledge of it.
         def take(sequence, volatile: false)
-          skip_to(sequence - MOST) if ahead?(sequence)
+          skip_to(sequence - WINDOW) if ahead?(sequence)
           @newest = sequence if sequence > @newest
           remember_volatile(sequence) if volatile
           if sequence == @low + 1
@@ -75,13 +59,10 @@ module Hikyaku
           end
         end
 
-        # What a restart is to find. Numbers of messages in memory alone are left out, as long as they may be used again: no
-        # client has more without an answer than the map holds.
-        #
-        # @param all [Boolean] those, too: their messages are written down
-        # @return [Array(Integer, String)] low and map
+        # `low` and `map` for the journal. Numbers of messages in memory alone are left out as long as they may be sent again: no client
+        # has more without an answer than the map holds. `all` takes them in: their messages are written, too.
         def snapshot(all: false)
-          missing = all ? {} : @volatile.select { |sequence, _| sequence > @newest - MOST }
+          missing = all ? {} : @volatile.select { |sequence, _| sequence > @newest - WINDOW }
           low = [@low, *(missing.keys.min&.- 1)].min
           map = []
           [*(low + 1..@low), *@above.keys].each do |sequence|
@@ -98,7 +79,7 @@ module Hikyaku
           @low += 1 while @above.delete(@low + 1)
         end
 
-        # In a journal only: what lies between was in memory alone, and answered long ago.
+        # Happens in a journal only: the numbers between were in memory alone, and answered long ago.
         def skip_to(low)
           @above.delete_if { |sequence, _| sequence <= low }
           @low = low
@@ -107,7 +88,7 @@ module Hikyaku
 
         def remember_volatile(sequence)
           @volatile[sequence] = true
-          @volatile.delete(@volatile.first.first) if @volatile.size > 2 * MOST
+          @volatile.delete(@volatile.first.first) if @volatile.size > 2 * WINDOW
         end
       end
     end

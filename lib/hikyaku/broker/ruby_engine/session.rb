@@ -2,131 +2,95 @@
 
 require_relative "../permission"
 require_relative "../wire/reader"
-require_relative "outbox"
+require_relative "output_buffer"
 
 module Hikyaku
   module Broker
     class RubyEngine
       # One connection of a client.
       #
-      #     :strange ── HELLO ──► :asking ── permit ──► :open ──► :ended ──► :gone
+      #     :new ── HELLO ──► :undecided ── permit ──► :open ──► :ended ──► :gone
       class Session
-        # Bytes that wait to be sent, from which on a receiver gets no more; and of answers among them, from which on nothing is read
-        # from it. Never for deliveries alone: to take them, it may first have to be rid of what it says to others.
-        CROWDED = 256 * 1024
-        DEAF = 1024 * 1024
+        # Bytes that wait to be sent from which on a receiver gets no more deliveries.
+        HIGH_WATER = 256 * 1024
+        # Bytes of answers among them from which on nothing is read from the client. Deliveries do not count: to take them, a client may
+        # first have to send something.
+        MAX_ANSWERS = 1024 * 1024
         # Of a delivery's number, below that of its session.
         NUMBER_BITS = 36
-        private_constant :CROWDED, :DEAF, :NUMBER_BITS
+        private_constant :HIGH_WATER, :MAX_ANSWERS, :NUMBER_BITS
 
-        # @return [Integer] its number
-        attr_reader :serial
-        # @return [String]
-        attr_reader :address
-        # @return [Wire::Reader]
-        attr_reader :reader
-        # @return [Outbox]
-        attr_reader :outbox
-        # @return [Hash{Integer => Subscription}]
-        attr_reader :subscriptions
-        # @return [Hash{Integer => Delivery}] what is out, oldest first
+        attr_reader :serial, :address, :reader, :buffer, :subscriptions
+        # By id, oldest first.
         attr_reader :deliveries
-        # @return [Symbol]
-        attr_accessor :state
-        # @return [Wire::Frames::Hello, nil] until it is decided
+        attr_accessor :state, :agent, :permissions, :next_delivery
+        # Wire::Frames::Hello, until it is decided.
         attr_accessor :hello
-        # @return [String] binary; empty: none
+        # A binary String; empty: none.
         attr_accessor :identity
-        # @return [String]
-        attr_accessor :agent
-        # @return [Producer, nil] what is known of its identity
         attr_accessor :producer
-        # @return [Array<Permission>]
-        attr_accessor :permissions
-        # @return [Float, nil] when they end
-        attr_accessor :permitted_until
-        # @return [Integer] bytes that it takes in one frame
+        # Bytes that the client takes in one frame.
         attr_accessor :max_frame
-        # @return [Float, nil] seconds
+        # Seconds; nil: none.
         attr_accessor :heartbeat
-        # @return [Float] when something came, or was said
-        attr_accessor :heard_at, :said_at
-        # @return [Boolean] it has said DRAIN
-        attr_accessor :drains
-        # @return [Boolean] it has said that its identity is not needed any more
-        attr_accessor :forgets
-        # @return [Boolean] it has said ACK to a PUSH: it says which it has in hand
-        attr_accessor :acknowledges
-        # @return [Integer] messages, and bytes, that wait for their answer
-        attr_accessor :unanswered, :unanswered_bytes
-        # @return [Integer]
-        attr_accessor :next_delivery
-        # @return [Integer] of its subscriptions, those that let a lease end and are passed over
+        attr_accessor :heard_at, :sent_at
+        # Whether the client has sent DRAIN, and whether it has sent FORGET.
+        attr_accessor :draining, :forgets
+        # Whether the client acknowledges PUSHes: it says which messages it works on.
+        attr_accessor :reports_starts
+        # Messages, and their bytes, that wait for their ACK.
+        attr_accessor :unacked, :unacked_bytes
+        # How many of its subscriptions are passed over since a lease ended.
         attr_accessor :lapsed
-        # @return [Boolean] its socket takes no more
-        attr_accessor :blocked
-        # @return [Boolean] it is among those that are ready
-        attr_accessor :listed
-        # @return [Boolean] deliveries are held back until it has taken what there is
-        attr_accessor :crowded
-        # @return [Integer] bytes that were taken, and of which nothing is known yet
+        # Whether its socket takes no more, whether it is in the list of Output, and whether it gets no deliveries until it has read.
+        attr_accessor :blocked, :listed, :paused
+        # Bytes that the driver has taken to send.
         attr_accessor :taken
-        # @return [Answer, nil] the newest that it will get, which may become a range
-        attr_accessor :answer
-        # @return [Integer, nil] in the timetables
-        attr_accessor :pulse_slot, :permit_slot
+        # The newest PendingAck, which may become a range.
+        attr_accessor :last_ack
+        attr_accessor :heartbeat_timer, :expiry_timer
 
         def initialize(serial, address, now, max_frame)
           @serial = serial
           @address = address
           @reader = Wire::Reader.new(from: :client, max_frame: max_frame)
-          @outbox = Outbox.new
+          @buffer = OutputBuffer.new
           @subscriptions = {}
           @deliveries = {}
-          @state = :strange
+          @state = :new
           @identity = "".b
           @agent = ""
           @permissions = []
           @max_frame = max_frame
-          @heard_at = @said_at = now
-          @unanswered = @unanswered_bytes = @taken = @lapsed = 0
+          @heard_at = @sent_at = now
+          @unacked = @unacked_bytes = @taken = @lapsed = 0
           @next_delivery = (serial << NUMBER_BITS) + 1
-          @drains = @forgets = @acknowledges = @blocked = @listed = @crowded = false
+          @draining = @forgets = @reports_starts = @blocked = @listed = @paused = false
         end
 
-        # @return [Boolean]
         def open? = @state == :open
 
-        # @param id [Integer]
-        # @return [Boolean] it may be one of its deliveries
-        def numbers?(id) = id >> NUMBER_BITS == @serial
-
-        # @return [Boolean] it has not said HELLO
-        def strange? = @state == :strange
-
-        # @return [Boolean] nothing more is read from it
         def ended? = @state == :ended || @state == :gone
 
-        # @return [Boolean] deliveries may be sent to it
-        def takes_more?
-          return false if @drains || @crowded
-          return true if @outbox.size < CROWDED
-          @crowded = true
+        # Whether `id` may be one of its deliveries.
+        def numbers?(id) = id >> NUMBER_BITS == @serial
+
+        def takes_deliveries?
+          return false if @draining || @paused
+          return true if @buffer.size < HIGH_WATER
+          @paused = true
           false
         end
 
-        # @return [Boolean] there is room for deliveries again
-        def relieved? = @outbox.size < CROWDED
+        def below_high_water? = @buffer.size < HIGH_WATER
 
-        # @return [Boolean] it asks, and does not take the answers
-        def deaf? = @outbox.answers >= DEAF
+        # Whether the client sends requests and does not read the answers.
+        def answers_unread? = @buffer.answers >= MAX_ANSWERS
 
-        # @param right [Integer]
-        # @param key [String] of a queue, as patterns name it
-        # @return [Boolean]
+        # `key` is the queue's name as permissions write it.
         def may?(right, key) = @permissions.any? { |permission| permission.rights.anybits?(right) && permission.covers?(key) }
 
-        # @return [String] without what it may and has
+        # Without credentials and permissions.
         def inspect = "#<#{self.class} #{@serial} #{@state}>"
       end
     end

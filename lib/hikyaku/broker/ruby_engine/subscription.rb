@@ -5,23 +5,16 @@ module Hikyaku
     class RubyEngine
       # A receiver's share in a queue, and its credit.
       class Subscription
-        # @return [Integer] chosen by the client
-        attr_reader :number
-        # @return [Session]
-        attr_reader :session
-        # @return [Queue]
-        attr_reader :queue
-        # @return [Integer] ms
+        attr_reader :number, :session, :queue
+        # Milliseconds.
         attr_reader :lease
-        # @return [Integer] deliveries that are neither freed nor returned
+        # Deliveries that are neither freed nor returned.
         attr_reader :out
-        # @return [Boolean] it has a suspect, and gets nothing else
-        attr_accessor :alone
-        # @return [Boolean] it is to get nothing more
+        # Whether it has a suspect, and gets nothing else.
+        attr_accessor :exclusive
         attr_accessor :ended
-        # @return [Integer, nil] the newest delivery whose lease its connection let end, and has said nothing since: it is passed over
+        # The newest delivery whose lease ended since the client was heard; nil: it is not passed over.
         attr_accessor :lapsed
-        # @return [Integer]
         attr_accessor :credit, :credit_bytes
 
         def initialize(number, session, queue, credit, credit_bytes, lease)
@@ -32,29 +25,23 @@ module Hikyaku
           @credit_bytes = credit_bytes
           @lease = lease
           @out = @out_bytes = 0
-          @alone = @ended = false
+          @exclusive = @ended = false
         end
 
-        # @return [Boolean] it may have some message
-        def free? = @out < @credit && !@alone && !@ended && !@lapsed && @session.takes_more?
+        def free? = @out < @credit && !@exclusive && !@ended && !@lapsed && @session.takes_deliveries?
 
-        # @param bytes [Integer] of a message
-        # @return [Boolean] the credit allows it
+        # Whether the credit in bytes allows a message of so many. One message is always allowed.
         def affords?(bytes) = @credit_bytes.zero? || @out.zero? || @out_bytes + bytes <= @credit_bytes
 
-        # @param bytes [Integer]
-        # @return [void]
-        def handed(bytes)
+        def pushed(bytes)
           @out += 1
           @out_bytes += bytes
         end
 
-        # @param bytes [Integer]
-        # @return [void]
         def returned(bytes)
           @out -= 1
           @out_bytes -= bytes
-          @alone = false
+          @exclusive = false
         end
       end
     end

@@ -5,17 +5,16 @@ require_relative "heap"
 module Hikyaku
   module Broker
     class RubyEngine
-      # Things to look at when their time has come, filed by slots of 16 ms. Adding and cancelling cost a look-up; a thing never
-      # comes early, and a slot late at most. Time is seconds of a clock that only goes forward.
-      class Timetable
+      # Timers in slots of 16 ms. Adding and cancelling cost a look-up. A timer never fires early, and at most a slot late. Time is seconds
+      # of a clock that only goes forward.
+      class TimerWheel
         # Seconds.
         SLOT = 0.016
-        # Slots without things that are let be before the order is made anew.
+        # Empty slots that are kept before the order is made anew.
         STALE = 64
         private_constant :STALE
 
-        # @param slot [Integer] what `add` returned
-        # @return [Float] when it is over
+        # Seconds at which a slot is over.
         def self.end_of(slot) = slot * SLOT
 
         def initialize
@@ -24,9 +23,7 @@ module Hikyaku
           @stale = 0
         end
 
-        # @param at [Float] seconds
-        # @param thing [Object]
-        # @return [Integer] the slot, to cancel with
+        # Returns the slot, to cancel with.
         def add(at, thing)
           slot = (at / SLOT).ceil
           things = @slots[slot]
@@ -38,9 +35,6 @@ module Hikyaku
           slot
         end
 
-        # @param slot [Integer, nil] what `add` returned
-        # @param thing [Object]
-        # @return [nil]
         def cancel(slot, thing)
           things = slot && @slots[slot] or return
           things.delete(thing)
@@ -51,19 +45,14 @@ module Hikyaku
           nil
         end
 
-        # @return [Float, nil] when the next slot is over
+        # Seconds at which the next slot is over.
         def next_at
           return if @slots.empty?
           @order.shift until @slots.key?(@order.first_key)
           @order.first_key * SLOT
         end
 
-        # Takes out and yields what is due.
-        #
-        # @param now [Float] seconds
-        # @param most [Integer] how many; what is due beyond that comes the next time
-        # @yieldparam thing [Object]
-        # @return [void]
+        # Removes and yields what is due, `most` at a time.
         def expire(now, most: Float::INFINITY)
           while (at = next_at) && at <= now && most > 0
             things = @slots[@order.first_key]

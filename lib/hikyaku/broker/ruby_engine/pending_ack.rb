@@ -6,17 +6,17 @@ module Hikyaku
   module Broker
     class RubyEngine
       # An ACK that waits for its level, of one request or of SENDs in a row.
-      class Answer
-        # @return [Session]
-        attr_reader :session
-        # @return [Integer] type of the request
-        attr_reader :request
-        # @return [Integer] it waits for
-        attr_reader :level
-        # @return [Integer, nil] what has to be synced before
+      class PendingAck
+        # Bytes of an ACK, and of each refusal in it.
+        BYTES = 32
+        REFUSAL_BYTES = 12
+        RANGE = 1
+        DUPLICATE = 2
+        private_constant :RANGE, :DUPLICATE
+
+        attr_reader :session, :level, :messages, :bytes
+        # Position in the journal that has to be written or synced before.
         attr_accessor :position
-        # @return [Integer] messages, and bytes, of the session's window
-        attr_reader :messages, :bytes
 
         # Without keywords, which would cost every message a Hash.
         def initialize(session, request, id, level, count, value, messages, bytes)
@@ -32,12 +32,8 @@ module Hikyaku
           @refusals = nil
         end
 
-        # What not every answer says.
-        #
-        # @param reached [Integer, nil] level that holds for all; nil: the one that it waits for
-        # @param duplicate [Boolean] a message was taken before
-        # @param refusals [Array<Array>, nil] index, code and milliseconds of each
-        # @return [self]
+        # `reached` is the level that holds for all messages where it is lower than the one waited for; a refusal is an index, a code
+        # and milliseconds.
         def add(reached: nil, duplicate: false, refusals: nil)
           @reached = reached if reached
           @duplicate = duplicate
@@ -46,8 +42,6 @@ module Hikyaku
         end
 
         # Takes one more SEND in, if it follows.
-        #
-        # @return [Boolean]
         def extend_by(id, level, value, bytes)
           return false unless id == @last + 1 && level == @level && value == @value + (id - @id) && @request == Wire::Type::SEND && !@duplicate
           @last = id
@@ -56,11 +50,10 @@ module Hikyaku
           true
         end
 
-        # @return [String]
         def to_frame
-          flags = (@last == @id) ? 0 : 1
-          flags |= 2 if @duplicate
-          size = 32 + ((@last == @id) ? 0 : 8) + (@refusals ? 12 * @refusals.size : 0)
+          flags = (@last == @id) ? 0 : RANGE
+          flags |= DUPLICATE if @duplicate
+          size = BYTES + ((@last == @id) ? 0 : 8) + (@refusals ? REFUSAL_BYTES * @refusals.size : 0)
           bytes = [size, Wire::Type::ACK, flags, 0, @id, @request, @reached, @refusals ? @refusals.size : 0, @count, @value].pack("VCCvQ<CCvVQ<")
           bytes << [@last].pack("Q<") unless @last == @id
           @refusals&.each { |index, code, retry_after| bytes << [index, code, 0, retry_after].pack("VvvV") }

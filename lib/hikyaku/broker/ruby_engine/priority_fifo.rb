@@ -5,9 +5,9 @@ require_relative "heap"
 module Hikyaku
   module Broker
     class RubyEngine
-      # The messages of one queue and one priority that wait: those that came back stand before those that were never delivered. What
-      # is gone in the meantime is passed over, and swept out when it is the larger part.
-      class Lane
+      # The waiting messages of one queue and one priority. Those that were delivered before go first. Messages that are gone are skipped,
+      # and removed when they are most of it.
+      class PriorityFifo
         STALE = 64
         private_constant :STALE
 
@@ -17,15 +17,11 @@ module Hikyaku
           @stale = 0
         end
 
-        # @param message [Message]
-        # @return [void]
         def push(message) = @fresh << message
 
-        # @param message [Message] it was delivered before
-        # @return [void]
+        # Adds one that was delivered before.
         def push_back(message) = @back.push(message.id, message)
 
-        # @return [Message, nil]
         def first
           until @back.empty?
             return @back.first unless @back.first.gone?
@@ -38,14 +34,10 @@ module Hikyaku
           end
         end
 
-        # Takes `first` away.
-        #
-        # @return [void]
+        # Removes `first`.
         def shift = @back.empty? ? @fresh.shift : @back.shift
 
-        # One of its messages is gone without having been taken away.
-        #
-        # @return [void]
+        # Accounts for a message that is gone and was not removed.
         def lost
           @stale += 1
           return if @stale < STALE || @stale * 2 < @fresh.size + @back.size
@@ -54,8 +46,6 @@ module Hikyaku
           @stale = 0
         end
 
-        # @yieldparam message [Message] in no order
-        # @return [void]
         def each
           @back.each { |message| yield message unless message.gone? }
           @fresh.each { |message| yield message unless message.gone? }
