@@ -3,8 +3,8 @@
 require "test_helper"
 require "contracts/broker_contract"
 require "hikyaku/broker/ruby_engine"
-require "hikyaku/log/journal/power_cut"
-require "hikyaku/log/journal/trace"
+require "support/crash_simulation/power_cut"
+require "support/crash_simulation/recording_files"
 
 # What was acknowledged as synced is there after a loss of power at any time, until its FREE was acknowledged as synced; then it does
 # not come back.
@@ -17,7 +17,7 @@ class RubyEnginePowerCutTest < Minitest::Test
   Promise = Struct.new(:kept, :gone)
 
   def new_engine(**options)
-    @files = Journal::Trace.new(options[:storage]) if options[:storage]
+    @files = CrashSimulation::RecordingFiles.new(options[:storage]) if options[:storage]
     Hikyaku::Broker::RubyEngine.new(files: @files, **options)
   end
 
@@ -74,7 +74,7 @@ class RubyEnginePowerCutTest < Minitest::Test
   def note = @files.note(Promise.new(@kept.keys, @gone.keys))
 
   def complaints(cuts, random)
-    disk = Journal::PowerCut.new
+    disk = CrashSimulation::PowerCut.new
     promise = Promise.new([], [])
     at = 0
     cuts.flat_map do |cut|

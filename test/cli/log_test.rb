@@ -14,7 +14,7 @@ class CLILogTest < Minitest::Test
   include CommandLine
 
   Journal = Hikyaku::Log::Journal
-  PARTS = %w[check dump salvage torture].freeze
+  PARTS = %w[check dump salvage].freeze
 
   def setup
     @folder = Dir.mktmpdir("log")
@@ -44,7 +44,7 @@ class CLILogTest < Minitest::Test
   end
 
   test "log without a part, or with an unknown one, says what there is" do
-    assert_equal "say what is to be done: hikyaku log check|dump|salvage|torture DIR", refused("log")
+    assert_equal "say what is to be done: hikyaku log check|dump|salvage DIR", refused("log")
     assert_equal "unknown command log chek; did you mean check?", refused("log", "chek", @folder)
   end
 
@@ -100,7 +100,7 @@ class CLILogTest < Minitest::Test
   end
 
   test "a folder without a journal, or none, is an error that says what to give" do
-    (PARTS - ["torture"]).each do |part|
+    PARTS.each do |part|
       assert_equal "#{@folder}: there is no journal in it, and none in broker/ or hub/ there; give the folder that --storage names, or one with a journal",
         refused("log", part, @folder, code: 1)
       assert_equal "/does/not/exist: no such folder; give the folder that --storage names, or one with a journal", refused("log", part, "/does/not/exist", code: 1)
@@ -169,7 +169,7 @@ class CLILogTest < Minitest::Test
       lay("torn_in_the_middle")
       FileUtils.rm_f(File.join(@folder, name))
       Dir.mkdir(File.join(@folder, name))
-      (PARTS - ["torture"]).each do |part|
+      PARTS.each do |part|
         assert_equal "#{File.join(@folder, name)} is a directory, and the journal has a file there: move it away, and look again", refused("log", part, @folder, code: 1)
       end
     end
@@ -321,31 +321,5 @@ class CLILogTest < Minitest::Test
     assert_equal %w[one three four], found
     refute_includes Dir.children(@folder), "salvage"
     assert_equal vector.files.values.last, File.binread(File.join(@folder, "journal-00000000000000000001.seg.damaged"))
-  end
-
-  test "torture comes to a verdict, and removes what it made" do
-    result = hikyaku("log", "torture", "--seconds", "2", "--seed", "7", @folder)
-    assert_equal 0, result.code, result.err
-    assert_match(/\Aseed 7, 2 seconds\npower cuts: [1-9]\d*, nothing .*\nkills: [1-9]\d*, nothing .*\nSOUND: /, result.out)
-    assert_empty Dir.children(@folder)
-  end
-
-  {
-    "does not sync" => ["power cuts", "def bring_to_disk(_, written, drops) = @lock.synchronize { @synced = written; @drops.sync(drops) }"],
-    "does not write" => ["kills", "def write_all(file, bytes, offset) = (bytes.bytesize > 4000) ? nil : super"]
-  }.each do |fault, (part, method)|
-    test "torture finds a journal that #{fault}" do
-      program = <<~RUBY
-        require "hikyaku/cli"
-        require "hikyaku/log/journal"
-        Hikyaku::Log::Journal.prepend(Module.new { private #{method} })
-        exit Hikyaku::CLI.run(["log", "torture", "--seconds", "4", "--seed", "3", #{@folder.inspect}])
-      RUBY
-      out, status = Open3.capture2(RbConfig.ruby, "-I#{File.expand_path("../../lib", __dir__)}", "-e", program, err: File::NULL)
-      assert_equal 1, status.exitstatus, out
-      refute_match(/#{part}: \d+, nothing/, out)
-      assert_includes out, "NOT SOUND"
-      assert_empty Dir.children(@folder)
-    end
   end
 end

@@ -2,9 +2,9 @@
 
 require "fileutils"
 require "tmpdir"
-require "hikyaku/log/journal/power_cut"
-require "hikyaku/log/journal/rehearsal"
-require "hikyaku/log/journal/trace"
+require "support/crash_simulation/power_cut"
+require "support/crash_simulation/recording_files"
+require "support/crash_simulation/workload"
 
 # Journals that crash, and are looked at afterwards.
 module Crashes
@@ -30,20 +30,20 @@ module Crashes
     FileUtils.rm_rf(path)
   end
 
-  # Works with a journal; gives what was done, and whoever knows what was acknowledged.
-  def rehearse(seed, turns:, files: {}, rehearsal: nil, **options)
+  # Writes to a journal, and returns the calls and the workload that knows what was acknowledged.
+  def rehearse(seed, turns:, files: {}, workload: nil, **options)
     folder(files) do |path|
-      rehearsal ||= Journal::Rehearsal.new(Random.new(seed))
-      trace = Journal::Trace.new(path)
-      rehearsal.work(trace, turns: turns, **options)
-      [trace.calls, rehearsal]
+      workload ||= CrashSimulation::Workload.new(Random.new(seed))
+      trace = CrashSimulation::RecordingFiles.new(path)
+      workload.work(trace, turns: turns, **options)
+      [trace.calls, workload]
     end
   end
 
   def notes(calls) = calls.filter_map { |kind, value| value if kind == :note }
 
   # What is wrong with these files, if they are what is left.
-  def complaint(files, rehearsal, notes, **level)
-    folder(files) { |path| rehearsal.complaint(Journal::Files.new(path), rehearsal.promise(notes, **level)) }
+  def complaint(files, workload, notes, **level)
+    folder(files) { |path| workload.complaint(Journal::Files.new(path), workload.promise(notes, **level)) }
   end
 end

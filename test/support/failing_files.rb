@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
-require "hikyaku/log/journal/trace"
+require "support/crash_simulation/recording_files"
 
 # System calls of a journal of which the n-th fails, or writes half of what it is given. Calls are counted from 1.
-class FailingFiles < Hikyaku::Log::Journal::Trace
+class FailingFiles < CrashSimulation::RecordingFiles
   CALLS = %i[list create open reopen size read write sync_data sync sync_folder rename unlink].freeze
 
   # The call that failed, and how many there were of those that may.

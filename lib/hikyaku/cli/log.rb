@@ -7,19 +7,17 @@ module Hikyaku
     # `hikyaku log`: what can be done with a journal, each in a file of its own below log/.
     class Log < Command
       summary "Look at the journals in which a hub and a broker keep their logs; save what is whole of a damaged one."
-      usage "hikyaku log check|dump|salvage|torture [OPTION…] DIR"
+      usage "hikyaku log check|dump|salvage [OPTION…] DIR"
       examples(
         "hikyaku log check /var/lib/hikyaku",
         "hikyaku log dump /var/lib/hikyaku",
-        "hikyaku log salvage /var/lib/hikyaku",
-        "hikyaku log torture /var/tmp"
+        "hikyaku log salvage /var/lib/hikyaku"
       )
 
       PARTS = {
         "check" => "Say what is there, and whether it is sound",
         "dump" => "Print the records",
-        "salvage" => "Keep what is whole of a damaged journal",
-        "torture" => "See whether a journal on this disk survives crashes"
+        "salvage" => "Keep what is whole of a damaged journal"
       }.freeze
       private_constant :PARTS
 

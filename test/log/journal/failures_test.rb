@@ -14,20 +14,20 @@ class JournalFailuresTest < Minitest::Test
   # What a run before has left, so that there is something to read.
   def before
     @before ||= begin
-      calls, rehearsal = rehearse(SEED, turns: 12)
-      cut = Journal::PowerCut.new
+      calls, workload = rehearse(SEED, turns: 12)
+      cut = CrashSimulation::PowerCut.new
       calls.each { |call| cut.apply(call) }
-      [cut.whole, rehearsal, notes(calls)]
+      [cut.whole, workload, notes(calls)]
     end
   end
 
   def run_with(files)
-    rehearsal = Journal::Rehearsal.new(Random.new(SEED + 1))
-    rehearsal.appended.merge!(before[1].appended)
-    rehearsal.work(files, turns: TURNS, close: true)
-    [rehearsal, nil]
+    workload = CrashSimulation::Workload.new(Random.new(SEED + 1))
+    workload.appended.merge!(before[1].appended)
+    workload.work(files, turns: TURNS, close: true)
+    [workload, nil]
   rescue Hikyaku::Error => error
-    [rehearsal, error]
+    [workload, error]
   end
 
   # Runs with the n-th call failing, for every n there is; yields what became of it.
@@ -38,15 +38,15 @@ class JournalFailuresTest < Minitest::Test
     (1..total).each do |at|
       folder(files) do |path|
         failing = FailingFiles.new(path, at: at, **options)
-        rehearsal, error = run_with(failing)
+        workload, error = run_with(failing)
         about = "#{failing.failed}, call #{at} of #{total}"
         yield path, failing, error, about
-        assert_nil rehearsal.complaint(Journal::Files.new(path), rehearsal.promise(said + notes(failing.calls), level: :written)), "#{about}: killed"
-        @left = Journal::PowerCut.new(files).tap { |cut| failing.calls.each { |call| cut.apply(call) } }.files(Random.new(at))
-        @checked = [rehearsal, said + notes(failing.calls), about]
+        assert_nil workload.complaint(Journal::Files.new(path), workload.promise(said + notes(failing.calls), level: :written)), "#{about}: killed"
+        @left = CrashSimulation::PowerCut.new(files).tap { |cut| failing.calls.each { |call| cut.apply(call) } }.files(Random.new(at))
+        @checked = [workload, said + notes(failing.calls), about]
       end
-      rehearsal, known, about = @checked
-      assert_nil complaint(@left, rehearsal, known), "#{about}: power cut"
+      workload, known, about = @checked
+      assert_nil complaint(@left, workload, known), "#{about}: power cut"
     end
   end
 

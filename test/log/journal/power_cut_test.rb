@@ -11,42 +11,42 @@ class JournalPowerCutTest < Minitest::Test
   SEED = Integer(ENV.fetch("HIKYAKU_TEST_SEED", "20261121"), 10)
 
   test "whatever was acknowledged as synced is there, wherever the power fails" do
-    calls, rehearsal = rehearse(SEED, turns: 110, close: true)
+    calls, workload = rehearse(SEED, turns: 110, close: true)
     assert(calls.count { |call| call.first == :rename } > 6, "segments were begun")
     assert(calls.any? { |call| call == [:unlink, "journal-00000000000000000001.seg"] }, "a segment was dropped") if SEED == 20_261_121
     random = Random.new(SEED)
-    cut = Journal::PowerCut.new
+    cut = CrashSimulation::PowerCut.new
     calls.each_with_index do |call, i|
       cut.apply(call)
       said = notes(calls.first(i + 1))
-      assert_nil complaint(cut.files, rehearsal, said), "seed #{SEED}, call #{i}: nothing but what was synced"
-      assert_nil complaint(cut.files(random), rehearsal, said), "seed #{SEED}, call #{i}: at random"
+      assert_nil complaint(cut.files, workload, said), "seed #{SEED}, call #{i}: nothing but what was synced"
+      assert_nil complaint(cut.files(random), workload, said), "seed #{SEED}, call #{i}: at random"
     end
   end
 
   test "whatever was acknowledged as written is there, wherever the process is killed" do
-    calls, rehearsal = rehearse(SEED + 1, turns: 40)
-    cut = Journal::PowerCut.new
+    calls, workload = rehearse(SEED + 1, turns: 40)
+    cut = CrashSimulation::PowerCut.new
     calls.each_with_index do |call, i|
       cut.apply(call)
-      assert_nil complaint(cut.whole, rehearsal, notes(calls.first(i + 1)), level: :written), "call #{i}"
+      assert_nil complaint(cut.whole, workload, notes(calls.first(i + 1)), level: :written), "call #{i}"
     end
   end
 
   test "a journal that was repaired is as sound as one that never crashed" do
     random = Random.new(SEED + 2)
     files = {}
-    rehearsal = Journal::Rehearsal.new(random)
+    workload = CrashSimulation::Workload.new(random)
     said = []
     12.times do |round|
-      calls, = rehearse(nil, turns: 15, files: files, rehearsal: rehearsal)
-      cut = Journal::PowerCut.new(files)
+      calls, = rehearse(nil, turns: 15, files: files, workload: workload)
+      cut = CrashSimulation::PowerCut.new(files)
       until_call = random.rand(calls.size + 1)
       calls.first(until_call).each { |call| cut.apply(call) }
       said += notes(calls.first(until_call))
       files = cut.files(random)
-      assert_nil complaint(files, rehearsal, said), "seed #{SEED + 2}, round #{round}"
-      folder(files) { |path| rehearsal.forget_after(Journal::Recovery.new(Journal::Files.new(path)).position) }
+      assert_nil complaint(files, workload, said), "seed #{SEED + 2}, round #{round}"
+      folder(files) { |path| workload.forget_after(Journal::Recovery.new(Journal::Files.new(path)).position) }
     end
   end
 
@@ -55,22 +55,22 @@ class JournalPowerCutTest < Minitest::Test
     full = ->(path) { FailingFiles.new(path, at: 1, only: [:create], error: Errno::ENOSPC, always: true) }
     tried = 0
     12.times do |round|
-      calls, rehearsal = rehearse(SEED + 5 + round, turns: 12, close: round.even?)
-      before = Journal::PowerCut.new.tap { |cut| calls.each { |call| cut.apply(call) } }
+      calls, workload = rehearse(SEED + 5 + round, turns: 12, close: round.even?)
+      before = CrashSimulation::PowerCut.new.tap { |cut| calls.each { |call| cut.apply(call) } }
       files = round.even? ? before.whole : before.files(random)
       said = notes(calls)
       found = folder(files) { |path| Journal::Recovery.new(Journal::Files.new(path)) }
       next if found.newest.nil? || found.newest.ending == Journal::Format::ENDING || found.newest.offset > 30_000
       tried += 1
-      rehearsal.forget_after(found.position)
-      trace = folder(files) { |path| full.call(path).tap { |failing| rehearsal.work(failing, turns: 8) } }
+      workload.forget_after(found.position)
+      trace = folder(files) { |path| full.call(path).tap { |failing| workload.work(failing, turns: 8) } }
       refute trace.calls.any? { |call| call.first == :rename }, "no segment was begun"
-      cut = Journal::PowerCut.new(files)
+      cut = CrashSimulation::PowerCut.new(files)
       trace.calls.each_with_index do |call, i|
         cut.apply(call)
-        promise = rehearsal.promise(said + notes(trace.calls.first(i + 1)))
+        promise = workload.promise(said + notes(trace.calls.first(i + 1)))
         [cut.files, cut.files(random), cut.whole].each do |left|
-          folder(left) { |path| assert_nil rehearsal.complaint(full.call(path), promise), "seed #{SEED}, round #{round}, call #{i}" }
+          folder(left) { |path| assert_nil workload.complaint(full.call(path), promise), "seed #{SEED}, round #{round}, call #{i}" }
         end
       end
     end
@@ -79,23 +79,23 @@ class JournalPowerCutTest < Minitest::Test
 
   test "what a process found when it began, and acknowledged, is there when the power fails after it, though nobody had synced it before" do
     random = Random.new(SEED + 3)
-    rehearsal = Journal::Rehearsal.new(random)
-    cut = Journal::PowerCut.new
+    workload = CrashSimulation::Workload.new(random)
+    cut = CrashSimulation::PowerCut.new
     said = []
     4.times do |life|
-      calls, = rehearse(nil, turns: 8, files: cut.whole, rehearsal: rehearsal)
+      calls, = rehearse(nil, turns: 8, files: cut.whole, workload: workload)
       cut.restart
       calls.each_with_index do |call, i|
         cut.apply(call)
         said << call.last if call.first == :note
-        [nil, random].each { |how| assert_nil complaint(cut.files(how), rehearsal, said), "seed #{SEED + 3}, life #{life}, call #{i}" }
+        [nil, random].each { |how| assert_nil complaint(cut.files(how), workload, said), "seed #{SEED + 3}, life #{life}, call #{i}" }
       end
-      folder(cut.whole) { |path| rehearsal.forget_after(Journal::Recovery.new(Journal::Files.new(path)).position) }
+      folder(cut.whole) { |path| workload.forget_after(Journal::Recovery.new(Journal::Files.new(path)).position) }
     end
   end
 
   test "a power cut tears at sectors, and what was synced is never torn" do
-    cut = Journal::PowerCut.new
+    cut = CrashSimulation::PowerCut.new
     cut.apply([:create, "a", 1])
     cut.apply([:write, 1, 0, "s" * 1024])
     assert_empty cut.files

@@ -33,11 +33,9 @@ module Hikyaku
         def positional(arguments)
           raise UsageError, "unexpected #{arguments[1].inspect}; see #{name} --help" if arguments.size > 1
           raise UsageError, "give a DIR; see #{name} --help" if arguments.empty? || arguments.first.empty?
-          raise Failed, "#{arguments.first}: no such folder; #{wanted}" unless File.directory?(arguments.first)
+          raise Failed, "#{arguments.first}: no such folder; #{WANTED}" unless File.directory?(arguments.first)
           arguments
         end
-
-        def wanted = WANTED
 
         # Each journal on its own: that one is damaged, or in use, says nothing of the other.
         #
@@ -59,7 +57,7 @@ module Hikyaku
           return [path] if journal?(path)
           parts = PARTS.map { |part| File.join(path, part) }.select { |folder| File.directory?(folder) }
           return parts if parts.any? { |folder| journal?(folder) }
-          raise Failed, "#{path}: there is no journal in it, and none in #{PARTS.map { |part| "#{part}/" }.join(" or ")} there; #{wanted}"
+          raise Failed, "#{path}: there is no journal in it, and none in #{PARTS.map { |part| "#{part}/" }.join(" or ")} there; #{WANTED}"
         end
 
         # A lock alone is none: who has opened one has made a segment.
