@@ -14,7 +14,7 @@ Gem::Specification.new do |spec|
   spec.metadata = {"rubygems_mfa_required" => "true"}
 
   spec.files = Dir["lib/**/*", "app/**/*", "config/**/*", "exe/*", "sig/**/*", "*.md", "LICENSE", "docs/**/*.{md,conf}",
-    "ext/hikyaku/{extconf.rb,depend}", "ext/hikyaku/{engine,binding}/*.{c,h}"].select { |f| File.file?(f) } - ["lib/hikyaku/native.so"]
+    "ext/hikyaku/{extconf.rb,depend}", "ext/hikyaku/{engine,engine/*,binding}/*.{c,h}"].select { |f| File.file?(f) } - ["lib/hikyaku/native.so"]
   # Where it cannot be compiled, the gem is installed without.
   spec.extensions = ["ext/hikyaku/extconf.rb"]
   spec.bindir = "exe"

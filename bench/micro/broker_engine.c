@@ -4,7 +4,7 @@
  * broker alone. Needs a folder for the levels written and synced, whose fdatasyncs are done in place, and not counted.
  *
  *     make -C ext/hikyaku/engine lib
- *     cc -O2 -D_GNU_SOURCE -I ext/hikyaku/engine -o tmp/broker_engine bench/micro/broker_engine.c \
+ *     cc -O2 -D_GNU_SOURCE $(printf -- "-I%s " ext/hikyaku/engine/*/) -o tmp/broker_engine bench/micro/broker_engine.c \
  *       tmp/engine/cc/plain/libhikyaku.a -lz -pthread
  *     tmp/broker_engine BYTES LEVEL MESSAGES [WINDOW [FOLDER]]
  */

@@ -42,7 +42,7 @@ end
 # rubocop:disable Style/GlobalVars
 
 # Base names are unique: all objects lie in one folder.
-folders = %w[engine binding]
+folders = [*Dir["engine/*/", base: $srcdir].map { |folder| folder.chomp("/") }.sort, "engine", "binding"]
 $srcs = folders.flat_map { |folder| Dir[File.join($srcdir, folder, "*.c")] }.sort
 $VPATH.concat(folders.map { |folder| "$(srcdir)/#{folder}" })
 $INCFLAGS += folders.map { |folder| " -I$(srcdir)/#{folder}" }.join

@@ -81,7 +81,7 @@ class BuildTest < Minitest::Test
     headers = RbConfig::CONFIG.values_at("rubyhdrdir", "rubyarchhdrdir").flat_map { |folder| ["-isystem", folder] }
     strict = %w[-Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Werror -Wno-unused-parameter]
     compilers.each do |compiler|
-      output, status = run_there(compiler, "-fsyntax-only", "-std=gnu11", "-D_GNU_SOURCE", "-O1", *strict, *headers, "-I#{ROOT}/ext/hikyaku/engine",
+      output, status = run_there(compiler, "-fsyntax-only", "-std=gnu11", "-D_GNU_SOURCE", "-O1", *strict, *headers, *Dir["#{ROOT}/ext/hikyaku/engine/{,*/}"].map { |folder| "-I#{folder}" },
         *Dir[File.join(ROOT, "ext/hikyaku/binding/*.c")])
       assert status.success?, output
     end

@@ -108,9 +108,9 @@ class EngineHarnessTest < Minitest::Test
     Minitest.after_run { FileUtils.rm_rf(folder) }
     source = File.join(folder, "hk_sample_test.c").tap { |path| File.write(path, SAMPLE) }
     harness = %w[hk_test.c hk_test_memory.c].map { |file| File.join(ROOT, "test/engine", file) }
-    library = %w[hk_status.c hk_alloc.c hk_bytes.c].map { |file| File.join(FOLDER, file) }
+    library = %w[hk_status.c hk_alloc.c hk_bytes.c].map { |file| File.join(FOLDER, "base", file) }
     output, status = Open3.capture2e(ENV.fetch("CC", "cc"), *%w[-std=c11 -D_GNU_SOURCE -pthread -Wall -Wextra -Werror], %(-DHK_TEST_ROOT="#{ROOT}"),
-      "-I", FOLDER, "-I", File.join(ROOT, "test/engine"), source, *harness, *library, "-o", File.join(folder, "hk_sample_test"))
+      "-I", File.join(FOLDER, "base"), "-I", File.join(ROOT, "test/engine"), source, *harness, *library, "-o", File.join(folder, "hk_sample_test"))
     assert status.success?, output
     self.class.program = File.join(folder, "hk_sample_test")
   end

@@ -5,7 +5,7 @@
  *
  * In ext/hikyaku/engine:
  *
- *     make lib && cc -std=c11 -D_GNU_SOURCE -O2 -g -pthread -I. -o /somewhere/loop_server \
+ *     make lib && cc -std=c11 -D_GNU_SOURCE -O2 -g -pthread $(printf -- "-I%s " */) -o /somewhere/loop_server \
  *       ../../../test/engine/loop_server.c ../../../tmp/engine/cc/plain/libhikyaku.a -lz
  *
  * It listens on 127.0.0.1 and serves /.well-known/mercure: whoever asks for topics gets them, whoever publishes may. What

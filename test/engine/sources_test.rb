@@ -7,7 +7,9 @@ require "open3"
 class EngineSourcesTest < Minitest::Test
   ROOT = File.expand_path("../..", __dir__)
   FOLDER = File.join(ROOT, "ext/hikyaku/engine")
-  FILES = Dir["hk_*.{c,h}", base: FOLDER].sort.freeze
+  PATHS = Dir["{,*/}hk_*.{c,h}", base: FOLDER].sort.to_h { |path| [File.basename(path), path] }.freeze
+  FILES = PATHS.keys.freeze
+  INCLUDES = [FOLDER, *Dir[File.join(FOLDER, "*/")]].map { |folder| "-I#{folder}" }.freeze
   LAYERS = File.read(File.join(ROOT, "ARCHITECTURE.md"))[/^## The layers of the engine in C$.*?(?=^## |\z)/m]
     .scan(/^\| (\w+) \| (`.*) \|$/).to_h { |layer, parts| [layer, parts.scan(/`(\w+)`/).flatten] }.freeze
   PARTS = LAYERS.values.flatten.freeze
@@ -17,11 +19,15 @@ class EngineSourcesTest < Minitest::Test
   STOPS_OR_PRINTS = /\A(?:abort|_?exit|__assert_fail|v?f?printf|__v?f?printf_chk|f?puts|f?putc|putchar|fwrite|perror|stdout|stderr)\z/
   # zlib's, which gets its memory from hk_alloc.
   COMPRESSES = /\A(?:deflate(?:Init2_|Reset|Bound|End)?|crc32_z)\z/
-  private_constant :ROOT, :FOLDER, :FILES, :LAYERS, :PARTS, :USED, :ALLOCATES, :STOPS_OR_PRINTS, :COMPRESSES
+  private_constant :ROOT, :FOLDER, :PATHS, :FILES, :INCLUDES, :LAYERS, :PARTS, :USED, :ALLOCATES, :STOPS_OR_PRINTS, :COMPRESSES
 
   test "every file belongs to a part of the table, and every part has its header" do
     assert_empty FILES.reject { |file| part_of(file) }, "in no part of ARCHITECTURE.md"
     assert_empty PARTS.map { |part| "#{part}.h" } - FILES, "in ARCHITECTURE.md alone"
+  end
+
+  test "every file is in the folder of its layer" do
+    assert_empty(PATHS.reject { |file, path| File.dirname(path) == LAYERS.keys[layer_of(part_of(file))] })
   end
 
   test "headers include what stands before them, and files what their layer may know" do
@@ -36,7 +42,7 @@ class EngineSourcesTest < Minitest::Test
     code = headers.map { |header| %(#include "#{header}"\n) }
     compilers = %w[gcc clang cc].select { |name| Availability.path_of(name) }.first(2)
     (code + [code.join * 2]).product(compilers) do |text, compiler|
-      output, status = Open3.capture2e(compiler, *%w[-std=c11 -D_GNU_SOURCE -Wall -Wextra -Werror -fsyntax-only -x c -I], FOLDER, "-",
+      output, status = Open3.capture2e(compiler, *%w[-std=c11 -D_GNU_SOURCE -Wall -Wextra -Werror -fsyntax-only -x c], *INCLUDES, "-",
         stdin_data: text)
       assert status.success?, "#{compiler}: #{text}#{output}"
     end
@@ -79,7 +85,7 @@ class EngineSourcesTest < Minitest::Test
 
   private
 
-  def lines(file) = File.readlines(File.join(FOLDER, file), encoding: "UTF-8")
+  def lines(file) = File.readlines(File.join(FOLDER, PATHS.fetch(file)), encoding: "UTF-8")
 
   def included(file) = lines(file).filter_map { |line| line[/^\s*#\s*include\s+"([^"]+)"/, 1] }
 

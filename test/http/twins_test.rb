@@ -51,7 +51,7 @@ class HTTPTwinsTest < Minitest::Test
   end
 
   test "both give the same reasons, and the same statuses" do
-    header = File.read(File.expand_path("../../ext/hikyaku/engine/hk_http1.h", __dir__))
+    header = File.read(File.expand_path("../../ext/hikyaku/engine/wire/hk_http1.h", __dir__))
     in_c = header[/#define HK_HTTP1_ERROR_LIST.*?^$/m].scan(/X\((\w+), (\d+), "([^"]+)"\)/).drop(1)
     assert_operator in_c.size, :>, 25
     in_c.each do |name, status, text|
@@ -61,12 +61,12 @@ class HTTPTwinsTest < Minitest::Test
   end
 
   test "both have the same limits unless told otherwise" do
-    source = File.read(File.expand_path("../../ext/hikyaku/engine/hk_http1.c", __dir__))
+    source = File.read(File.expand_path("../../ext/hikyaku/engine/wire/hk_http1.c", __dir__))
     limits = Hikyaku::HTTP::Parser::Limits.new
     in_c = source[/hk_http1_default_limits = \{.*?^\}/m].scan(/\.(\w+) = (\d+)/)
     assert_equal 7, in_c.size
     in_c.each { |name, value| assert_equal Integer(value), limits.public_send(name), name }
-    assert_includes File.read(File.expand_path("../../ext/hikyaku/engine/hk_http1.h", __dir__)), "#define HK_HTTP1_HEADERS #{limits.headers}\n"
+    assert_includes File.read(File.expand_path("../../ext/hikyaku/engine/wire/hk_http1.h", __dir__)), "#define HK_HTTP1_HEADERS #{limits.headers}\n"
   end
 
   private

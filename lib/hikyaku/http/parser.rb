@@ -14,7 +14,7 @@ module Hikyaku
     # Takes HTTP/1.0 and HTTP/1.1 messages out of the bytes of one connection, however they are cut. No I/O.
     #
     # RFC 9112, and RFC 9110 where it speaks of fields. Strict: what two readers could understand differently is refused. The
-    # parser of the native engine, ext/hikyaku/engine/hk_http1.h, has the same rules, which stand there.
+    # parser of the native engine, ext/hikyaku/engine/wire/hk_http1.h, has the same rules, which stand there.
     #
     #     parser = Hikyaku::HTTP::Parser.new(:response)
     #     parser.request_method = "HEAD"           # of the request that is answered next

@@ -9,7 +9,7 @@ module Hikyaku
       class Malformed < StandardError
         include Error
 
-        # As in ext/hikyaku/engine/hk_http1.h.
+        # As in ext/hikyaku/engine/wire/hk_http1.h.
         REASONS = {
           line_end: [400, "a line does not end with CRLF"],
           start_line: [400, "the start line does not have its three parts, with one space between them"],
