@@ -1,19 +1,13 @@
 # frozen_string_literal: true
 
 require_relative "../error"
+require_relative "../support/generational_cache"
 require_relative "topic"
 
 module Hikyaku
   class Hub
-    # The topics that were seen lately, so that one that comes again is not parsed again. Bounded in bytes: what was not
-    # asked for while half of the bytes were filled anew is forgotten.
-    #
-    # There are two generations: a topic is looked for in the young one, then in the old one (and moves back to the young one).
-    # When the young one is full it becomes the old one, whose topics go. So a look-up, a hit or a miss, is one or two hash
-    # look-ups and never a search for something to evict; a flood of topics that never come again costs each of them
-    # its own parsing and nothing else.
-    #
-    # Any number of threads may ask.
+    # The topics that were seen lately, so that one that comes again is not parsed again. A flood of topics that never come again costs
+    # each of them its own parsing and nothing else. Any number of threads may ask.
     class Topics
       # A topic with its parsed URL takes so many bytes beside three times its own length (measured: 420 to 800).
       OVERHEAD = 800
@@ -35,11 +29,7 @@ module Hikyaku
         raise ConfigError, "hub URL #{hub_url.inspect} is not an absolute URL: write it like https://example.com/.well-known/mercure" if @base.nil? || @base.opaque_path?
         @hub_path = @base.pathname
         @comparable_path = Topic.comparable_path(@base)
-        @max_bytes_of_generation = max_bytes / 2
-        @young = {}
-        @old = {}
-        @bytes = 0
-        @mutex = Mutex.new
+        @cache = Support::GenerationalCache.new(max_bytes) { |string, _| OVERHEAD + 3 * string.bytesize }
       end
 
       # The topic for a string. O(1), beside parsing when it is asked for the first time.
@@ -47,29 +37,14 @@ module Hikyaku
       # @param string [String] valid UTF-8: see Topic.validate!
       # @return [Topic]
       def [](string)
-        @mutex.synchronize { @young[string] || remember(@old.delete(string) || topic(string)) }
+        @cache[string] || Topic.new(-string, hub: @base, hub_path: @comparable_path).then { |topic| @cache.store(topic.value, topic) }
       end
 
       # @return [Integer] how many topics are remembered
-      def size = @mutex.synchronize { @young.size + @old.size }
+      def size = @cache.size
 
       # @return [String]
       def inspect = "#<#{self.class} #{@hub_url}>"
-
-      private
-
-      def topic(string) = Topic.new(-string, hub: @base, hub_path: @comparable_path)
-
-      def remember(topic)
-        bytes = OVERHEAD + 3 * topic.value.bytesize
-        if @bytes + bytes > @max_bytes_of_generation
-          @old = @young
-          @young = {}
-          @bytes = 0
-        end
-        @bytes += bytes
-        @young[topic.value] = topic
-      end
     end
   end
 end

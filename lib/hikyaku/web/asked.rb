@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "lately"
+require_relative "../support/generational_cache"
 
 module Hikyaku
   class Web
@@ -20,7 +20,7 @@ module Hikyaku
         # @yieldparam parameters [Array<Array(String, String)>] names and values
         # @yieldreturn [Asked]
         def initialize(max_bytes: 1_048_576, &read)
-          @lately = Lately.new(max_bytes)
+          @cache = Support::GenerationalCache.new(max_bytes) { |query, _| OVERHEAD + COPIES * query.bytesize }
           @read = read
         end
 
@@ -28,13 +28,11 @@ module Hikyaku
         # @return [Asked]
         def read(request)
           query = request.query_string
-          @lately[query] || @read.call(request.query).tap do |asked|
-            @lately.store(query, asked, OVERHEAD + COPIES * query.bytesize) unless asked.cursor
-          end
+          @cache[query] || @read.call(request.query).tap { |asked| @cache.store(query, asked) unless asked.cursor }
         end
 
         # @return [Integer] how many are remembered
-        def size = @lately.size
+        def size = @cache.size
 
         # @return [String] without the texts
         def inspect = "#<#{self.class.name}>"

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../error"
+require_relative "../support/generational_cache"
 require_relative "access"
 require_relative "authorization/credentials"
 require_relative "authorization/explanation"
@@ -8,7 +9,6 @@ require_relative "authorization/key_fetch"
 require_relative "authorization/key_source"
 require_relative "authorization/rules"
 require_relative "authorization/trusted_issuer"
-require_relative "authorization/verdicts"
 require_relative "authorization/verification"
 
 module Hikyaku
@@ -20,17 +20,22 @@ module Hikyaku
     #     access = authorization.access(token, :publisher)
     #     access.publish?(topics)
     #
-    # A verdict is remembered for as long as the token is valid and the issuers' key sets stay the same; the clock is
-    # looked at every time.
+    # What a token permits is remembered for as long as it is valid and the issuers' key sets stay the same. The clock is checked every
+    # time, refusals are never kept, and the whole token is the key.
     class Authorization
       ROLES = %i[publisher subscriber].freeze
       DEFAULT_COOKIE_NAME = Credentials::COOKIE_NAME
       LEGACY_COOKIE_NAME = Credentials::LEGACY_COOKIE_NAME
-      # Bytes where the name says so; verdicts are those of one role.
+      # Bytes where the name says so; the cache is that of one role.
       DEFAULT_LIMITS = {
         max_token_bytes: 16_384, max_token_details: 100, max_token_topics: 100, max_pattern_bytes: 4_096,
-        max_verdict_bytes: 8_388_608
+        max_token_cache_bytes: 8_388_608
       }.freeze
+      # What a token and an {Access} cost in the cache beside their text, and a compiled matcher beside its text and for each byte of it.
+      ENTRY_BYTES = 1_000
+      MATCHER_BYTES = 1_500
+      BYTES_PER_PATTERN_BYTE = 30
+      private_constant :ENTRY_BYTES, :MATCHER_BYTES, :BYTES_PER_PATTERN_BYTE
 
       # @param env [Hash] the Rack environment
       # @param cookie_name [String]
@@ -56,7 +61,7 @@ module Hikyaku
         logger: nil, http: KeyFetch.new, weak_secrets: false)
         limits = DEFAULT_LIMITS.merge(limits.compact)
         @clock = clock
-        @verdicts = ROLES.to_h { |role| [role, Verdicts.new(max_bytes: limits.fetch(:max_verdict_bytes))] }.freeze
+        @caches = ROLES.to_h { |role| [role, Support::GenerationalCache.new(limits.fetch(:max_token_cache_bytes), &method(:bytes))] }.freeze
         @on_change = -> {}
         source = KeySource.new(fetch: http, logger: logger, on_change: -> { forget }, weak: weak_secrets)
         trusted = issuers.map { |issuer| TrustedIssuer.load(issuer, source) }
@@ -65,7 +70,7 @@ module Hikyaku
         @refreshable = trusted.flat_map(&:refreshable).freeze
       end
 
-      # Calls a block whenever keys have changed, so that earlier verdicts are void.
+      # Calls a block whenever keys have changed, so that what was decided before is void.
       #
       # @return [void]
       def on_change(&block)
@@ -73,7 +78,7 @@ module Hikyaku
       end
 
       # Reads key files again that have changed, and fetches key sets again that have become stale, in the background: for
-      # whoever answers without asking for verdicts.
+      # whoever answers without verifying tokens.
       #
       # @return [void]
       def refresh
@@ -102,15 +107,13 @@ module Hikyaku
       def access(token, role)
         now = @clock.call
         refresh unless @refreshable.empty?
-        verdicts = @verdicts.fetch(role)
-        access = verdicts[token]
+        cache = @caches.fetch(role)
+        access = cache[token]
         return access if access&.current?(now)
-        # Refusals are not kept: an expired token is looked at as if for the first time, and says why it is refused.
-        verdicts.delete(token) if access
-        epoch = verdicts.epoch
-        access = verification(token, role, now).access
-        verdicts.store(token, access, epoch)
-        access
+        # An expired token is verified as if for the first time, so that the error says why it is refused.
+        cache.delete(token) if access
+        version = cache.version
+        cache.store(token, verification(token, role, now).access, version: version)
       end
 
       # What a valid token says, all of it: for who understands claims that are not Mercure's. Costs a full validation.
@@ -150,10 +153,15 @@ module Hikyaku
 
       private
 
+      def bytes(token, access)
+        matchers = access.publish_matchers + access.subscribe_matchers
+        token.bytesize * 3 + ENTRY_BYTES + matchers.sum { |matcher| MATCHER_BYTES + matcher.pattern.bytesize * BYTES_PER_PATTERN_BYTE }
+      end
+
       def verification(token, role, now) = Verification.new(token, role: role, rules: @rules, now: now)
 
       def forget
-        @verdicts.each_value(&:clear)
+        @caches.each_value(&:clear)
         @on_change.call
       end
 

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "lately"
+require_relative "../support/generational_cache"
 
 module Hikyaku
   class Web
@@ -15,19 +15,19 @@ module Hikyaku
 
       # @param max_bytes [Integer] what the remembered grants may take, estimated
       def initialize(max_bytes: 4_194_304)
-        @lately = Lately.new(max_bytes)
+        @cache = Support::GenerationalCache.new(max_bytes) { |_, (_, _, bytes)| bytes }
       end
 
-      # @param access [Access, nil] the token's verdict, which stands for the token
+      # @param access [Access, nil] what the token permits, which stands for the token
       # @param parameters [Array<Array(String, String)>] the matcher parameters, in order
       # @param bytes [#call] says of a grant and its access what they take besides, estimated
       # @yieldreturn [Hub::Grant] the decision, when it has to be taken
       # @return [Hub::Grant]
       def fetch(access, parameters, bytes: NOTHING)
         key = [access.object_id, parameters]
-        found = @lately[key]
-        return found.last if found && found.first.equal?(access)
-        yield.tap { |grant| @lately.store(key, [access, grant], OVERHEAD + parameters.sum { |name, value| name.bytesize + value.bytesize } + bytes.call(grant, access)) }
+        known, grant = @cache[key]
+        return grant if grant && known.equal?(access)
+        yield.tap { |made| @cache.store(key, [access, made, OVERHEAD + parameters.sum { |name, value| name.bytesize + value.bytesize } + bytes.call(made, access)]) }
       end
 
       # Forgets the decisions about a subject.
@@ -35,11 +35,11 @@ module Hikyaku
       # @param subject [String]
       # @return [void]
       def forget(subject)
-        @lately.forget { |_, grant| grant.subject == subject }
+        @cache.delete_if { |_, grant| grant.subject == subject }
       end
 
       # @return [Integer] how many are remembered
-      def size = @lately.size
+      def size = @cache.size
 
       # @return [String] without tokens
       def inspect = "#<#{self.class.name}>"

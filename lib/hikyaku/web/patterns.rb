@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 require_relative "../error"
-require_relative "lately"
 require_relative "../hub/matcher"
+require_relative "../support/generational_cache"
 
 module Hikyaku
   class Web
@@ -24,7 +24,7 @@ module Hikyaku
         @limits = {max_bytes: config.max_pattern_bytes, max_instructions: config.max_pattern_instructions}
         @max_work = config.max_pattern_work
         @max_cost = config.max_pattern_cost
-        @lately = Lately.new(max_bytes)
+        @cache = Support::GenerationalCache.new(max_bytes) { |_, matcher| OVERHEAD + matcher.bytes }
       end
 
       # @param asked [Array<Array(String, String)>] types and patterns, no two the same
@@ -54,15 +54,13 @@ module Hikyaku
 
       def known(type, pattern)
         return @hub.matcher(type, pattern, **@limits) if type == "exact"
-        @lately[[type, pattern]] || @hub.matcher_in_use(type, pattern)
+        @cache[[type, pattern]] || @hub.matcher_in_use(type, pattern)
       end
 
       def compile(type, pattern)
         # A hundred of them take long, and other threads are to have their turn between them.
         Thread.pass
-        @hub.matcher(type, pattern, **@limits).tap do |matcher|
-          @lately.store([type, pattern].freeze, matcher, OVERHEAD + matcher.bytes)
-        end
+        @cache.store([type, pattern].freeze, @hub.matcher(type, pattern, **@limits))
       end
 
       def check_work(work, most, pattern)

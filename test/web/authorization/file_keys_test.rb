@@ -138,7 +138,7 @@ class FileKeysTest < Minitest::Test
     assert_equal [false, true], [accepts?(P256), accepts?(OTHER)]
   end
 
-  test "who asks is told when keys have changed, and only then; what a verdict rests on is good until then" do
+  test "who asks is told when keys have changed, and only then; what was decided is good until then" do
     replace(jwks(jwk(P256)))
     changes = 0
     hub.on_change { changes += 1 }

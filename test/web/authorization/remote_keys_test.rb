@@ -113,7 +113,7 @@ class RemoteKeysTest < Minitest::Test
     end
   end
 
-  test "a remembered verdict is forgotten when its key leaves the set" do
+  test "a remembered token is forgotten when its key leaves the set" do
     assert valid?(old)
     assert valid?(old, :subscriber)
     @server.set = @new_set
@@ -123,7 +123,7 @@ class RemoteKeysTest < Minitest::Test
     refute valid?(old, :subscriber)
   end
 
-  test "a remembered verdict is forgotten when another key takes the place of its own" do
+  test "a remembered token is forgotten when another key takes the place of its own" do
     assert valid?(old)
     @server.set = jwks(jwk(@new, kid: "old"))
     @now += 600
@@ -245,17 +245,6 @@ class RemoteKeysTest < Minitest::Test
     @hub = nil
     hub(alg: "ES256 ES384")
     assert valid?(old)
-  end
-
-  test "a verdict that was reached with the keys of before is not remembered" do
-    verdicts = Hikyaku::Web::Authorization::Verdicts.new(max_bytes: 1_000_000)
-    access = hub.access(old, :publisher)
-    epoch = verdicts.epoch
-    verdicts.clear
-    verdicts.store("token", access, epoch)
-    assert_nil verdicts["token"]
-    verdicts.store("token", access, verdicts.epoch)
-    assert_same access, verdicts["token"]
   end
 
   test "a process that was forked fetches for itself" do
