@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "socket"
-require_relative "destination/address_kinds"
+require_relative "../../support/special_addresses"
 require_relative "destination/allowance"
 require_relative "destination/bad_ports"
 require_relative "destination/refused"
@@ -38,9 +38,22 @@ module Hikyaku
         MOST_SHOWN = 100
         # They change while the proxy runs.
         MACHINE = -> { Socket.ip_address_list.map(&:ip_address) }
+        SpecialAddresses = Support::SpecialAddresses
+        # Kinds of addresses, and the proxy itself, with what they are.
+        REFUSED = {
+          metadata: "a service that tells this machine's secrets",
+          loopback: "this machine",
+          unspecified: "no machine in particular, and so to this one",
+          link_local: "an address of the local link",
+          multicast: "a multicast address",
+          broadcast: "the broadcast address",
+          reserved: "a reserved address",
+          own: "the proxy itself",
+          malformed: "what is no address"
+        }.freeze
         # For these nothing can be allowed.
         FINAL = %i[own unresolved malformed no_port].freeze
-        private_constant :PORTS, :LOCALHOST, :METADATA_NAMES, :MOST_SHOWN, :MACHINE, :FINAL
+        private_constant :PORTS, :LOCALHOST, :METADATA_NAMES, :MOST_SHOWN, :MACHINE, :SpecialAddresses, :REFUSED, :FINAL
 
         # @param allow [Array<String>]
         # @param own [Array<Array(String, Integer)>] addresses and ports at which the proxy listens; one that means all addresses of the
@@ -49,7 +62,7 @@ module Hikyaku
         # @raise [ConfigError] something in `allow` is neither a range, nor an address, nor a name
         def initialize(allow: [], own: [], machine: MACHINE)
           @allowances = allow.map { |text| Allowance.parse(text) }.freeze
-          @own = own.flat_map { |address, port| AddressKinds.faces(address).map { |face| [face, port].freeze } }.freeze
+          @own = own.flat_map { |address, port| SpecialAddresses.all_in(address).map { |face| [face, port].freeze } }.freeze
           @machine = machine
           freeze
         end
@@ -65,7 +78,7 @@ module Hikyaku
           usable = addresses.zip(reasons).filter_map { |address, reason| address unless reason }
           return usable if usable.any?
           refuse(:unresolved, host, port, "has no address") if addresses.empty?
-          refuse(reasons.first, host, port, "leads to #{AddressKinds::WORDS.fetch(reasons.first)}")
+          refuse(reasons.first, host, port, "leads to #{REFUSED.fetch(reasons.first)}")
         end
 
         # What can be said before the name is resolved.
@@ -98,12 +111,13 @@ module Hikyaku
         # @return [Symbol, nil] why it is refused
         def reason(host, port, address)
           text = address.respond_to?(:ip_address) ? address.ip_address : address.to_s
-          faces = AddressKinds.faces(text) or return :malformed
+          faces = SpecialAddresses.all_in(text) or return :malformed
           return :own if faces.any? { |face| own?(face, port) }
           return if named?(host, port)
-          as_address = literal?(host) || (LOCALHOST.match?(host) && faces.all? { |face| AddressKinds.of(face) == :loopback })
+          as_address = literal?(host) || (LOCALHOST.match?(host) && faces.all? { |face| SpecialAddresses.kind(face) == :loopback })
           faces.each do |face|
-            kind = AddressKinds.of(face) or next
+            kind = SpecialAddresses.kind(face)
+            next unless REFUSED.key?(kind)
             return kind unless as_address && @allowances.any? { |allowance| allowance.address?(face, port) }
           end
           nil
@@ -113,18 +127,18 @@ module Hikyaku
         def own?(face, port)
           @own.any? do |address, own_port|
             next false unless own_port == port
-            next local?(face) || machine?(face) if AddressKinds.of(address) == :unspecified
-            address == face || (local?(address) && AddressKinds.of(face) == :unspecified)
+            next local?(face) || machine?(face) if SpecialAddresses.kind(address) == :unspecified
+            address == face || (local?(address) && SpecialAddresses.kind(face) == :unspecified)
           end
         end
 
-        def machine?(face) = @machine.call.any? { |address| AddressKinds.faces(address)&.include?(face) }
+        def machine?(face) = @machine.call.any? { |address| SpecialAddresses.all_in(address)&.include?(face) }
 
-        def local?(address) = %i[loopback unspecified].include?(AddressKinds.of(address))
+        def local?(address) = %i[loopback unspecified].include?(SpecialAddresses.kind(address))
 
         def named?(host, port) = @allowances.any? { |allowance| allowance.name?(host, port) }
 
-        def literal?(host) = !AddressKinds.faces(host).nil?
+        def literal?(host) = !SpecialAddresses.all_in(host).nil?
 
         def refuse(reason, host, port, text)
           name = host[0, MOST_SHOWN]

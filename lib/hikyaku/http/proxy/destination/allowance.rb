@@ -2,7 +2,7 @@
 
 require "ipaddr"
 require_relative "../../../error"
-require_relative "address_kinds"
+require_relative "../../../support/special_addresses"
 
 module Hikyaku
   module HTTP
@@ -21,7 +21,7 @@ module Hikyaku
           # @return [Allowance]
           # @raise [ConfigError]
           def self.parse(text)
-            return new(range: IPAddr.new(text)) if text.match?(RANGE) || AddressKinds.faces(text)
+            return new(range: IPAddr.new(text)) if text.match?(RANGE) || Support::SpecialAddresses.all_in(text)
             if (match = BRACKETS.match(text)) then new(range: IPAddr.new(match[1]), port: match[2]&.to_i)
             elsif (match = HOST.match(text)) then host(*match.captures)
             else raise IPAddr::InvalidAddressError
@@ -31,7 +31,7 @@ module Hikyaku
           end
 
           def self.host(host, port)
-            return new(range: IPAddr.new(host), port: port&.to_i) if AddressKinds.faces(host)
+            return new(range: IPAddr.new(host), port: port&.to_i) if Support::SpecialAddresses.all_in(host)
             new(name: host.downcase.delete_suffix("."), port: port&.to_i)
           end
           private_class_method :host
@@ -56,7 +56,7 @@ module Hikyaku
           #
           # @param host [String]
           def literal?(host)
-            faces = AddressKinds.faces(host)
+            faces = Support::SpecialAddresses.all_in(host)
             !faces.nil? && address?(faces.first, @port)
           end
 
