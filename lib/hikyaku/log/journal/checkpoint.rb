@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../crc32c"
+require_relative "spares"
 
 module Hikyaku
   module Log
@@ -20,6 +21,26 @@ module Hikyaku
         def to_bytes
           bytes = [self.class::MAGIC, identity, synced, newest, first, written_at, dropped.size, *dropped].pack("a8a16Q<Q<Q<Q<L<Q<*")
           bytes << [CRC32C.of(bytes)].pack("L<")
+        end
+
+        # Writes it in place of the one before.
+        #
+        # @param files [Files]
+        # @return [Boolean] false: there was no room
+        def replace(files)
+          files.unlink(self.class::TEMPORARY) if files.list.include?(self.class::TEMPORARY)
+          file = files.create(self.class::TEMPORARY)
+          begin
+            files.write_all(file, to_bytes, 0)
+            files.sync(file)
+          ensure
+            files.close(file)
+          end
+          files.rename(self.class::TEMPORARY, self.class::NAME)
+          files.sync_folder
+          true
+        rescue *Spares::SHORTAGES
+          false
         end
       end
       Checkpoint::NAME = "checkpoint"

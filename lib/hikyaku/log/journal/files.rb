@@ -76,6 +76,21 @@ module Hikyaku
         # @return [Integer] how many bytes were written: not always all
         def write(file, bytes, offset) = again { file.pwrite(bytes, offset) }
 
+        # Writes all of it.
+        #
+        # @param file [File]
+        # @param bytes [String]
+        # @param offset [Integer] bytes
+        # @return [void]
+        def write_all(file, bytes, offset)
+          done = write(file, bytes, offset)
+          while done < bytes.bytesize
+            more = write(file, bytes.byteslice(done..), offset + done)
+            raise Errno::EIO if more == 0
+            done += more
+          end
+        end
+
         # Not IO#fdatasync: where that fails, Ruby calls fsync instead, which may succeed over pages that are lost.
         #
         # @param file [File]
