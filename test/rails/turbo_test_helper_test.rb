@@ -88,18 +88,6 @@ class TurboTestHelperTest < ActiveSupport::TestCase
     end
   end
 
-  if defined?(ActionCable)
-    test "Action Cable's own assertions look into Action Cable" do
-      require "action_cable/test_helper"
-      extend ActionCable::TestHelper
-
-      before_setup
-      Turbo::StreamsChannel.broadcast_remove_to("x", target: "1")
-      assert_no_broadcasts("x")
-      assert_broadcasts("x", 1) { ActionCable.server.broadcast("x", "y") }
-    end
-  end
-
   private
 
   def with_load_path(folders)
@@ -108,5 +96,65 @@ class TurboTestHelperTest < ActiveSupport::TestCase
     yield
   ensure
     $LOAD_PATH.replace(before)
+  end
+end
+
+if defined?(ActionCable)
+  require "action_cable/test_helper"
+
+  # Action Cable's own assertions, as an application's tests use them.
+  class CableTestHelperTest < ActiveSupport::TestCase
+    include TurboApplication
+    include ActionCable::TestHelper
+
+    test "they see what goes by either" do
+      assert_no_broadcasts "x"
+      removed = %(<turbo-stream action="remove" target="1"></turbo-stream>)
+      assert_broadcasts("x", 2) { Turbo::StreamsChannel.broadcast_remove_to("x", target: "1") && ActionCable.server.broadcast("x", {y: 1}) }
+      assert_broadcasts "x", 2
+      assert_broadcast_on "x", removed
+      assert_broadcast_on("x", removed) { Turbo::StreamsChannel.broadcast_remove_to("x", target: "1") }
+      assert_equal [removed, {"y" => 2}], capture_broadcasts("x") { Turbo::StreamsChannel.broadcast_remove_to("x", target: "1") && ActionCable.server.broadcast("x", {y: 2}) }
+      assert_broadcasts "x", 5
+      assert_no_broadcasts("x") { Turbo::StreamsChannel.broadcast_remove_to("y", target: "1") }
+      assert_broadcasts "y", 1
+    end
+
+    test "what is broadcast and not expected fails, also by a long name, a record's and one that is no text" do
+      {"x" => "x", :x => "x", "l" * 200 => "l" * 200, @board.to_gid_param => @board}.each do |name, streamable|
+        assert_raises(Minitest::Assertion) { assert_no_broadcasts(name) { Turbo::StreamsChannel.broadcast_remove_to(streamable, target: "1") } }
+        assert_raises(Minitest::Assertion) { assert_no_broadcasts(name) }
+      end
+    end
+
+    test "what was looked at, cleared or recorded anew is not there twice" do
+      Turbo::StreamsChannel.broadcast_remove_to("x", target: "1")
+      clear_messages "x"
+      assert_no_broadcasts "x"
+      Turbo::StreamsChannel.broadcast_remove_to("x", target: "1")
+      2.times { assert_broadcasts "x", 1 }
+      clear_messages "x"
+      assert_no_broadcasts "x"
+      Turbo::StreamsChannel.broadcast_remove_to("x", target: "2")
+      assert_broadcasts "x", 1
+      pubsub_adapter.clear
+      assert_no_broadcasts "x"
+      Hikyaku::TestHelper.recorder.clear
+      Turbo::StreamsChannel.broadcast_remove_to("x", target: "3")
+      assert_broadcasts "x", 1
+    end
+
+    test "what a transaction holds back is not there yet, and what is rolled back never" do
+      Board.transaction(joinable: true, requires_new: true) do
+        Turbo::StreamsChannel.broadcast_remove_to("x", target: "1")
+        assert_no_broadcasts "x"
+      end
+      assert_broadcasts "x", 1
+      Board.transaction(joinable: true, requires_new: true) do
+        Turbo::StreamsChannel.broadcast_remove_to("x", target: "1")
+        raise ActiveRecord::Rollback
+      end
+      assert_broadcasts "x", 1
+    end
   end
 end

@@ -2,16 +2,20 @@
 
 require_relative "../test_helper"
 require_relative "../turbo"
+require_relative "test_adapter"
 
 module Hikyaku
   module Turbo
     # The assertions of Turbo::Broadcastable::TestHelper, over what was published, with or without Action Cable. With
     # `config.hikyaku.turbo` every ActiveSupport::TestCase has them; elsewhere, `include Hikyaku::Turbo::TestHelper`.
+    #
+    # From then on Action Cable's own, `assert_broadcasts` and its sisters, see what was published to a stream of Turbo's as well.
     module TestHelper
       # @api private
       def self.included(base)
         super
         Hikyaku::TestHelper.record
+        TestAdapter.install
       end
 
       # Something is broadcast to a stream, by the block or, without one, since the test began.
@@ -24,7 +28,7 @@ module Hikyaku
         found = capture_turbo_stream_broadcasts(stream_name_or_object, &block)
         name = Turbo.name_of(stream_name_or_object).inspect
         return refute_empty(found, "at least one broadcast on #{name} was expected, but there were none") if count.nil?
-        assert_equal count, found.size, "elements broadcast on #{name}"
+        assert_equal count, found.size, "#{count} #{"Turbo Stream broadcast".pluralize(count)} on #{name}"
       end
 
       # Nothing is broadcast to a stream since the test began, after the block was run.
