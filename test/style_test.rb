@@ -61,7 +61,7 @@ class StyleTest < Minitest::Test
   # The reactors drive nio4r, and the Rails files turbo-rails and Capybara, whose words for their own things these are.
   BORROWED = {
     /selector|interests/i => ["hikyaku/reactor.rb", "hikyaku/puma_timeouts.rb", "hikyaku/broker/server/reactor.rb", *Dir["hikyaku/broker/server/reactor/*.rb", base: Architecture::LIB]],
-    /channel/i => %w[hikyaku/turbo.rb hikyaku/turbo/stand_in.rb hikyaku/turbo/streams_helper.rb hikyaku/railtie/turbo_streams.rb],
+    /channel/i => %w[hikyaku/turbo.rb hikyaku/turbo/cable_class.rb hikyaku/turbo/door/inquiry.rb hikyaku/turbo/stand_in.rb hikyaku/turbo/streams_helper.rb hikyaku/railtie/turbo_streams.rb],
     /selector|channel/i => %w[hikyaku/turbo/system_test_helper.rb]
   }.flat_map { |words, files| files.map { |file| [file, words] } }.to_h.freeze
   private_constant :BORROWED

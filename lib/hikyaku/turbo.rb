@@ -45,11 +45,18 @@ module Hikyaku
       #
       #     Hikyaku::Turbo.authorize { |stream_name, request| current_user&.may_see?(stream_name) }
       #
+      # The block is asked of the stream that the page would follow: of that which a class has chosen, if turbo_stream_from was given
+      # `channel:` and the class did not refuse. A third parameter gets the `data-` attributes of the element, which are signed with its
+      # name: as strings, and with `_` for `-`.
+      #
+      #     Hikyaku::Turbo.authorize { |stream_name, request, params| current_user&.may_see?(stream_name, params[:section]) }
+      #
       # A block runs in an instance of ApplicationController that has the request, and has run no callbacks.
       #
       # @param callable [#call, nil] in place of a block
       # @yieldparam stream_name [String]
       # @yieldparam request [ActionDispatch::Request]
+      # @yieldparam params [ActiveSupport::HashWithIndifferentAccess{String => String}] to a callable with three parameters
       # @yieldreturn [Boolean]
       # @return [void]
       # @raise [ArgumentError] neither a block nor something that can be called

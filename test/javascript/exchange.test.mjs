@@ -823,6 +823,49 @@ describe("a name", () => {
     assert.deepEqual([readers.map(({state}) => state), door.requests.length], [["refused", "refused"], 1]);
   });
 
+  test("whose topic the application chooses is asked about again when a page comes with it, and follows what it stands for then", async () => {
+    const {world, hub, door, exchange} = browser();
+    const want = {door: door.url};
+    door.chosen = {"signed:mine": "/a"};
+    const first = new BrowserTab(exchange).join("signed:mine", null, want);
+    const plain = new BrowserTab(exchange).join("signed:/a:1", null, want);
+    await world.pass(2 * SECOND);
+    door.chosen = {"signed:mine": "/b"};
+    const second = new BrowserTab(exchange).join("signed:mine", hub.lastId, want);
+    await world.pass(2 * SECOND);
+    assert.deepEqual(door.requests.at(-1).names.toSorted(), ["signed:/a:1", "signed:mine"]);
+    for (const topic of ["/a", "/b"]) hub.publish(topic, topic);
+    await world.pass(SECOND);
+    assert.deepEqual([first, plain, second].map(({data}) => data), [["/b"], ["/a"], ["/b"]]);
+    const asked = door.requests.length;
+    await world.pass(5 * MINUTE);
+    assert.equal(door.requests.length, asked, "nobody has come, and the token is good");
+    door.chosen = {"signed:mine": "/a"};
+    await world.pass(6 * MINUTE);
+    for (const topic of ["/a", "/b"]) hub.publish(topic, `${topic} again`);
+    await world.pass(SECOND);
+    assert.deepEqual([first, plain, second].map(({data}) => data), [["/b", "/a again"], ["/a", "/a again"], ["/b", "/a again"]]);
+  });
+
+  test("whose topic the application chooses takes no others of its topic along, nor they it", async () => {
+    const {world, hub, door, exchange} = browser();
+    const names = ["signed:/a:1", "signed:/a:2", "signed:mine", "signed:yours"];
+    door.chosen = {"signed:mine": "/a", "signed:yours": "/a"};
+    const readers = names.map((name) => new BrowserTab(exchange).join(name, null, {door: door.url}));
+    await world.pass(2 * SECOND);
+    const statesAfter = async (refused) => {
+      door.refused = refused;
+      door.requests.length = 0;
+      await world.pass(10 * MINUTE);
+      return [...door.requests.map(({names: asked}) => asked), readers.map(({state}) => state === "refused")];
+    };
+    assert.deepEqual(await statesAfter({"signed:yours": "expired"}), [["signed:/a:2", "signed:mine", "signed:yours"], [false, false, false, true]]);
+    assert.deepEqual(await statesAfter({"signed:/a:2": "forbidden"}), [["signed:/a:2", "signed:mine"], [true, true, false, true]]);
+    hub.publish("/a", "1");
+    await world.pass(SECOND);
+    assert.deepEqual(readers.map(({data}) => data), [[], [], ["1"], []]);
+  });
+
   test("is refused with all others when the door is shut", async () => {
     for (const [status, reason] of [[401, "unauthorized"], [403, "forbidden"], [404, "not_found"], [422, "rejected"], [0, "rejected"]]) {
       const {world, hub, door, exchange} = browser();

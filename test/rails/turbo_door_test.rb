@@ -224,6 +224,23 @@ class TurboDoorTest < Minitest::Test
     assert_raises(ArgumentError) { Hikyaku::Turbo.authorize("yes") }
   end
 
+  test "it gets as many values as it names" do
+    given = nil
+    two = Object.new
+    two.define_singleton_method(:call) { |*values| given = values }
+    of_two = Object.new
+    of_two.define_singleton_method(:call) { |name, request| given = [name, request] }
+    of_three = Object.new
+    of_three.define_singleton_method(:call) { |name, request, params = nil| given = [name, request, params] }
+    methods = [of_two, of_three].map { |object| object.method(:call) }
+    {->(*values) { given = values } => 2, ->(name, request) { given = [name, request] } => 2, ->(name, request, params) { given = [name, request, params] } => 3,
+     proc { |name, request, params| given = [name, request, params] } => 3, two => 2, of_two => 2, of_three => 3, methods[0] => 2, methods[1] => 3}.each do |decision, count|
+      Hikyaku::Turbo.authorize(decision)
+      assert_equal 1, knock([sign("x")]).json["topics"].size
+      assert_equal ["x", ActionDispatch::Request, *(ActiveSupport::HashWithIndifferentAccess if count == 3)], [given.first, *given.drop(1).map(&:class)]
+    end
+  end
+
   test "it may ask for the parameters, as controllers do" do
     Hikyaku::Turbo.authorize { |_, request| params[:names].is_a?(Array) && request.params["names"].size == 1 }
     assert_equal 1, knock([sign("x")]).json["topics"].size

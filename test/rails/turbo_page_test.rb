@@ -18,25 +18,31 @@ class TurboPageTest < Minitest::Test
     assert_equal @board.to_gid_param, Turbo::StreamsChannel.verified_stream_name(element["signed-stream-name"])
   end
 
-  test "attributes of the element are kept, and the class that Action Cable would ask is left out, which the log says once" do
-    Hikyaku::Turbo.authorize { true }
-    BoardsController.attributes = {channel: "RoomChannel", data: {room: "1"}, class: "hidden", id: "stream"}
-    before = RailsApplication::LOG.string.size
-    element = 2.times.map { page("/boards/#{@board.id}") }.last
-    assert_equal %w[1 hidden stream], element.values_at("data-room", "class", "id")
-    refute element.key?("channel")
-    said = RailsApplication::LOG.string[before..].scan(/given channel: RoomChannel, which is not asked any more who may follow a stream.*/)
-    assert_equal 1, said.size
-    assert_match(/Hikyaku::Turbo\.authorize/, said.first)
-    BoardsController.attributes = {channel: Turbo::StreamsChannel}
-    page("/boards/#{@board.id}")
-    refute_match(/given channel: Turbo::StreamsChannel/, RailsApplication::LOG.string)
+  test "attributes of the element are kept, but for turbo-rails' own class, which follows what it is given" do
+    [nil, "", Turbo::StreamsChannel, "Turbo::StreamsChannel"].each do |channel|
+      BoardsController.attributes = {channel: channel, class: "hidden", id: "stream"}
+      element = page("/boards/#{@board.id}")
+      assert_equal ["hidden", "stream", nil], element.values_at("class", "id", "channel")
+      assert_equal @board.to_gid_param, Turbo::StreamsChannel.verified_stream_name(element["signed-stream-name"])
+    end
   end
 
-  test "a class that Action Cable would ask, and nothing that is asked in its place, is an error: nobody is let in whom it refused" do
+  # What a class is asked: test/rails/turbo_cable_class_test.rb.
+  test "a class that cannot be asked is an error" do
     error = assert_raises(Hikyaku::ConfigError) { view.turbo_stream_from("room", channel: "RoomChannel") }
-    assert_match(/channel: RoomChannel.*Hikyaku::Turbo\.authorize/, error.message)
-    [nil, "", Turbo::StreamsChannel, "Turbo::StreamsChannel"].each { |channel| assert view.turbo_stream_from("room", channel: channel) }
+    assert_match(/channel: RoomChannel, and .*#{"no Action Cable" unless defined?(ActionCable)}.*leave channel: out/, error.message)
+  end
+
+  test "authorize gets the data- attributes, by the names that Action Cable's element gives them" do
+    given = nil
+    Hikyaku::Turbo.authorize { |_, _, params| given = params }
+    BoardsController.attributes = {"data-d" => "<&\">", :data => {section: "x", room_name: 1, "long-name-of-it": true, list: [1], none: nil, a_b_c: "", "v-2": 2}}
+    element = page("/boards/#{@board.id}")
+    knock([element["signed-stream-name"]])
+    assert_equal({"d" => "<&\">", "section" => "x", "room_name" => "1", "long_name_of_it" => "true", "list" => "[1]", "a_bc" => "", "v-2" => "2"}, given.to_hash)
+    assert_equal "x", given[:section]
+    knock([sign("x")])
+    assert_equal({}, given)
   end
 
   test "an element in a cached fragment keeps its cursor and its name, as the guide warns" do

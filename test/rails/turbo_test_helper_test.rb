@@ -71,6 +71,21 @@ class TurboTestHelperTest < ActiveSupport::TestCase
     end
   end
 
+  if Gem.loaded_specs.key?("capybara")
+    test "the selector of system tests finds the element by the stream and the class, which stand signed in its name" do
+      require "capybara"
+      Hikyaku::Turbo::SystemTestHelper.install
+      stream = Hikyaku::Turbo::SignedStream.new(@board.to_gid_param, "RoomChannel", {"room" => "1"})
+      page = Capybara.string(%(<hikyaku-stream-source channel="RoomChannel" signed-stream-name="#{stream.sign}"></hikyaku-stream-source>) +
+        %(<hikyaku-stream-source signed-stream-name="#{sign("x")}"></hikyaku-stream-source>))
+      count = ->(**filters) { page.all(:turbo_cable_stream_source, **filters).size }
+      assert_equal [1, 1, 0], [@board, "x", "y"].map { |name| count.call(signed_stream_name: name) }
+      {"RoomChannel" => 1, :RoomChannel => 1, "Room" => 0, /Room/ => 1, Turbo::StreamsChannel => 1, "Turbo::StreamsChannel" => 1, /Channel/ => 2, true => 2, false => 0, Board => 0}
+        .each { |channel, found| assert_equal found, count.call(channel: channel), channel.inspect }
+      assert_equal [0, 1], [@board, "x"].map { |name| count.call(signed_stream_name: name, channel: Turbo::StreamsChannel) }
+    end
+  end
+
   test "they look at the same for whoever takes turbo-rails' module, and for whoever takes this one" do
     require "turbo/broadcastable/test_helper"
     modules = [Hikyaku::Turbo::TestHelper, *(Turbo::Broadcastable::TestHelper if defined?(ActionCable))]

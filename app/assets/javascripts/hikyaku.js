@@ -253,10 +253,12 @@ class Failure extends Error {
 // The application's door: signed names are exchanged for topics and a token that grants them.
 //
 //     POST {"names": ["signed", …]} → {"hub": URL, "token": JWT, "expires_at": seconds, "topics": {"signed": topic},
-//                                      "refused": {"signed": reason}, "types": {"signed": type}, "patterns": {"signed": pattern}}
+//                                      "refused": {"signed": reason}, "types": {"signed": type}, "patterns": {"signed": pattern},
+//                                      "singly": ["signed", …]}
 //
 // An event belongs to the topic whose type it has: the type is the topic, unless `types` says another. With a pattern come the
-// hub's own events about the topic's subscriptions, to which the pattern matches.
+// hub's own events about the topic's subscriptions, to which the pattern matches. What is answered for a name of `singly` says nothing of
+// other names of its topic, and may be another topic next time.
 class ApplicationDoor {
   #world;
   #url;
@@ -298,7 +300,7 @@ class ApplicationDoor {
       if (typeof topic === "string") keys.set(name, {key: topic, type: answer.types?.[name] ?? topic, matchers});
       else refused.set(name, answer.refused?.[name] ?? "invalid");
     }
-    return {hub: new URL(answer.hub, this.#url).href, token: answer.token ?? null, lifetime, keys, refused, credentials: "same-origin"};
+    return {hub: new URL(answer.hub, this.#url).href, token: answer.token ?? null, lifetime, keys, refused, credentials: "same-origin", singly: new Set(answer.singly)};
   }
 
   disown() {}
@@ -319,7 +321,7 @@ class OpenDoor {
     const {exp, iat} = claimsOf(token ?? "");
     const lifetime = [...readers].some((reader) => reader.want.asks) && exp > iat ? (exp - iat) * SECOND : Infinity;
     const keys = new Map(names.map((name) => [name, {key: name, type: null, matchers: JSON.parse(name)}]));
-    return {hub, token, lifetime, credentials, keys, refused: new Map()};
+    return {hub, token, lifetime, credentials, keys, refused: new Map(), singly: new Set()};
   }
 
   // A token that the hub did not take is not shown again.
@@ -1506,7 +1508,7 @@ class Doorway {
   #door;
   #hub; // null behind a door
   #sleeper;
-  #names = new Map(); // signed name → {key, readers}
+  #names = new Map(); // signed name → {key, readers, singly}: whether its key is its own, and may be another when it is asked about again
   #keys = new Map(); // key → {type, matchers}
   #types = new Map(); // event type → key; of a door
   #matchers = new Map(); // matcher → the keys that have it; of a hub without a door
@@ -1548,11 +1550,11 @@ class Doorway {
   }
 
   add(reader) {
-    const entry = this.#names.get(reader.name) ?? {key: null, readers: new Set()};
+    const entry = this.#names.get(reader.name) ?? {key: null, readers: new Set(), singly: false};
     this.#names.set(reader.name, entry);
     entry.readers.add(reader);
     reader.doorway = this;
-    if (this.grant?.keys.has(entry.key)) {
+    if (!entry.singly && this.grant?.keys.has(entry.key)) {
       this.#admit(reader, entry.key);
       this.#place();
     } else this.#sleeper.poke();
@@ -1697,7 +1699,8 @@ class Doorway {
   #due(now) {
     if (this.empty) return false;
     if (now >= this.#grantedUntil) return true;
-    return [...this.#names.values()].some(({key, readers}) => readers.size > 0 && !this.grant.keys.has(key));
+    return [...this.#names.values()].some(({key, readers, singly}) =>
+      readers.size > 0 && (!this.grant.keys.has(key) || (singly && [...readers].some((reader) => reader.key === null))));
   }
 
   async #ask(refreshing) {
@@ -1717,8 +1720,9 @@ class Doorway {
   // Of a topic that several pages follow one name is asked about. When that is good no longer, another may be, whichever of the pages
   // came last. Returns whether all of them are to be asked about, each for itself, before anybody is refused.
   #hasOthers(refused) {
-    const spent = [...refused].filter(([, reason]) => reason === "expired" || reason === "invalid").map(([name]) => this.#names.get(name)?.key ?? null);
-    const entries = [...this.#names.values()].filter(({key}) => key !== null && spent.includes(key));
+    const shared = (entry) => entry && !entry.singly ? entry.key : null;
+    const spent = [...refused].filter(([, reason]) => reason === "expired" || reason === "invalid").map(([name]) => shared(this.#names.get(name)));
+    const entries = [...this.#names.values()].filter((entry) => shared(entry) !== null && spent.includes(entry.key));
     if (entries.length === new Set(entries.map(({key}) => key)).size) return false;
     for (const entry of entries) entry.key = null;
     return true;
@@ -1742,14 +1746,14 @@ class Doorway {
     reader.doorway = null;
   }
 
-  // The newest name of each topic, and those whose topics are not known. Names that nobody has any more are forgotten.
+  // The newest name of each topic, those whose topics are not known, and those that are asked about singly. Names that nobody has any more are forgotten.
   #namesToAsk() {
     for (const [name, entry] of this.#names) if (entry.readers.size === 0) this.#names.delete(name);
-    const newest = new Map([...this.#names].map(([name, {key}]) => [key ?? `unknown ${name}`, name]));
+    const newest = new Map([...this.#names].map(([name, {key, singly}]) => [(singly ? null : key) ?? `alone ${name}`, name]));
     return [...newest.values()];
   }
 
-  #take({hub, token, lifetime, credentials, keys, refused}) {
+  #take({hub, token, lifetime, credentials, keys, refused, singly}) {
     const now = this.#world.now();
     this.#failures = 0;
     this.#askAt = now;
@@ -1761,9 +1765,10 @@ class Doorway {
       this.#keys.set(key, {type, matchers});
       if (this.namesMatchers) this.#index(key, matchers);
       else this.#types.set(type, key);
-      if (this.#names.has(name)) this.#names.get(name).key = key;
+      if (this.#names.has(name)) this.#settle(this.#names.get(name), key, singly.has(name));
     }
     for (const [name, reason] of refused) this.#refuse([name], reason);
+    if ([...refused.values()].includes("unsupported")) this.#world.warn("a class given to turbo_stream_from as channel: cannot be asked; the application's log says why");
     for (const {key, readers} of this.#names.values()) for (const reader of readers) if (reader.key === null) this.#admit(reader, key);
     for (const trunk of this.#trunks) trunk.poke();
     this.#place();
@@ -1772,6 +1777,16 @@ class Doorway {
   #index(key, matchers) {
     for (const matcher of matchers.map((each) => each.join(" "))) {
       this.#matchers.set(matcher, [...new Set([...(this.#matchers.get(matcher) ?? []), key])]);
+    }
+  }
+
+  // Readers that followed another topic under this name follow that no more.
+  #settle(entry, key, singly) {
+    Object.assign(entry, {key, singly});
+    for (const reader of entry.readers) {
+      if (reader.key === null || reader.key === key) continue;
+      this.#forget(reader);
+      Object.assign(reader, {key: null, doorway: this});
     }
   }
 
@@ -1791,11 +1806,12 @@ class Doorway {
     this.tell(waiting, "reconnecting", {reason, status, pause});
   }
 
-  // With a name all others of the same topic are refused: it is the topic that is not for them.
+  // With a name all others of the same topic are refused, but for those that are asked about singly: it is the topic that is not for them.
   #refuse(names, reason, status = null) {
     for (const name of names) {
-      const {key = null} = this.#names.get(name) ?? {};
-      const same = [...this.#names.entries()].filter(([other, entry]) => other === name || (key !== null && entry.key === key));
+      const {key = null, singly = false} = this.#names.get(name) ?? {};
+      const alike = (entry) => key !== null && !singly && !entry.singly && entry.key === key;
+      const same = [...this.#names.entries()].filter(([other, entry]) => other === name || alike(entry));
       for (const [other, entry] of same) {
         this.#names.delete(other);
         for (const reader of entry.readers) {

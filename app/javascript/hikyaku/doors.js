@@ -23,10 +23,12 @@ export class Failure extends Error {
 // The application's door: signed names are exchanged for topics and a token that grants them.
 //
 //     POST {"names": ["signed", …]} → {"hub": URL, "token": JWT, "expires_at": seconds, "topics": {"signed": topic},
-//                                      "refused": {"signed": reason}, "types": {"signed": type}, "patterns": {"signed": pattern}}
+//                                      "refused": {"signed": reason}, "types": {"signed": type}, "patterns": {"signed": pattern},
+//                                      "singly": ["signed", …]}
 //
 // An event belongs to the topic whose type it has: the type is the topic, unless `types` says another. With a pattern come the
-// hub's own events about the topic's subscriptions, to which the pattern matches.
+// hub's own events about the topic's subscriptions, to which the pattern matches. What is answered for a name of `singly` says nothing of
+// other names of its topic, and may be another topic next time.
 export class ApplicationDoor {
   #world;
   #url;
@@ -68,7 +70,7 @@ export class ApplicationDoor {
       if (typeof topic === "string") keys.set(name, {key: topic, type: answer.types?.[name] ?? topic, matchers});
       else refused.set(name, answer.refused?.[name] ?? "invalid");
     }
-    return {hub: new URL(answer.hub, this.#url).href, token: answer.token ?? null, lifetime, keys, refused, credentials: "same-origin"};
+    return {hub: new URL(answer.hub, this.#url).href, token: answer.token ?? null, lifetime, keys, refused, credentials: "same-origin", singly: new Set(answer.singly)};
   }
 
   disown() {}
@@ -89,7 +91,7 @@ export class OpenDoor {
     const {exp, iat} = claimsOf(token ?? "");
     const lifetime = [...readers].some((reader) => reader.want.asks) && exp > iat ? (exp - iat) * SECOND : Infinity;
     const keys = new Map(names.map((name) => [name, {key: name, type: null, matchers: JSON.parse(name)}]));
-    return {hub, token, lifetime, credentials, keys, refused: new Map()};
+    return {hub, token, lifetime, credentials, keys, refused: new Map(), singly: new Set()};
   }
 
   // A token that the hub did not take is not shown again.

@@ -20,6 +20,15 @@ module Hikyaku
         Turbo.publish(stream_name_from(streamables), content.respond_to?(:to_str) ? String.new(content.to_str) : content)
       end
 
+      # Of a class of Action Cable that is extended with turbo-rails' broadcasts: the stream that its `stream_for` follows.
+      #
+      # @param model [Object, Array]
+      # @param message [String, Object] elements `<turbo-stream>`; anything else, which no page renders, goes by Action Cable
+      # @return [void]
+      def broadcast_to(model, message)
+        message.respond_to?(:to_str) ? Turbo.publish(broadcasting_for(model), String.new(message.to_str)) : super
+      end
+
       # A job that is enqueued inside of a transaction may run before its end, find nothing, and be discarded.
       #
       # @return [void]

@@ -7,6 +7,7 @@ require_relative "../web/problem"
 require_relative "door/petition"
 require_relative "door/visitor"
 require_relative "signed_name"
+require_relative "signed_stream"
 
 module Hikyaku
   module Turbo
@@ -18,7 +19,11 @@ module Hikyaku
     # is answered with
     #
     #     {"hub": URL, "token": JWT, "expires_at": seconds since 1970,
-    #      "topics": {"signed name": topic, …}, "refused": {"signed name": "expired" | "invalid" | "forbidden", …}}
+    #      "topics": {"signed name": topic, …}, "refused": {"signed name": "expired" | "invalid" | "forbidden" | "unsupported", …},
+    #      "singly": ["signed name", …]}
+    #
+    # where `singly` lists the names whose answer is not that of their topic: a class of Action Cable was asked (Inquiry), or the
+    # application was given parameters. A page asks for each of them itself, and again whenever an element with it comes,
     #
     # and, of names that are signed for seeing who is here (Presence), with
     #
@@ -70,32 +75,34 @@ module Hikyaku
       def answer(names, visitor)
         payload = {granted: 0, refused: {}, subject: nil}
         ActiveSupport::Notifications.instrument("streams.hikyaku", payload) do
-          topics, patterns, refused = judge(names, visitor)
+          topics, patterns, refused, singly = judge(names, visitor)
           payload.update(granted: topics.size, refused: refused.values.tally, subject: visitor.subject)
           granted = {hub: visitor.hub, **pass(topics.values, patterns.values, visitor), topics: topics, refused: refused}
-          patterns.empty? ? granted : granted.merge(patterns: patterns)
+          granted.merge({patterns: patterns, singly: singly}.reject { |_field, values| values.empty? })
         end
       end
 
-      # @return [Array(Hash, Hash, Hash)] signed names with their topics, with the patterns of these, and with reasons
+      # @return [Array(Hash, Hash, Hash, Array)] signed names with their topics, with the patterns of these, with reasons; and those
+      #   that are to be asked for singly
       def judge(names, visitor)
-        topics, patterns, refused = {}, {}, {}
+        topics, patterns, refused, singly = {}, {}, {}, []
         names.uniq.each do |signed|
-          name, reason, present = read(signed)
-          reason = "forbidden" if reason.nil? && !visitor.permitted?(name)
+          stream, reason, present = read(signed)
+          singly << signed unless stream.nil? || stream.plain?
+          name, reason = visitor.admit(stream) if stream
           next refused[signed] = reason if reason
           topics[signed] = present ? Presence.topic(name) : Turbo.topic(name)
           patterns[signed] = Presence.pattern(name, config.hub_url) if present
         end
-        [topics, patterns, refused]
+        [topics, patterns, refused, singly]
       end
 
-      # @return [Array(String, String, Boolean)] the name, or why there is none, and whether it is for seeing who is here
+      # @return [Array(SignedStream, String, Boolean)] the stream, or why there is none, and whether it is for seeing who is here
       def read(signed)
-        name, reason = SignedName.open(signed)
-        return [name, reason, false] unless reason && Presence.settings.on?
-        present, why = SignedName.open(signed, purpose: Presence::PURPOSE)
-        (why == "invalid") ? [name, reason, false] : [present, why, true]
+        stream, reason = SignedStream.open(signed)
+        return [stream, reason, false] unless reason && Presence.settings.on?
+        name, why = SignedName.open(signed, purpose: Presence::PURPOSE)
+        (why == "invalid") ? [nil, reason, false] : [name && SignedStream.new(name, nil, {}), why, true]
       end
 
       def pass(topics, patterns, visitor)

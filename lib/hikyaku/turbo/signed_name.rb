@@ -21,12 +21,14 @@ module Hikyaku
       # @param stream_name [String]
       # @param now [Numeric] seconds since 1970
       # @param purpose [String, nil] what else than following the stream it is for
+      # @param called [String] the stream's name, where it is signed with something else
       # @return [String]
       # @raise [ArgumentError] the name is too long
-      def make(stream_name, now: Time.now.to_f, purpose: nil)
+      def make(stream_name, now: Time.now.to_f, purpose: nil, called: stream_name)
         signed = ::Turbo.signed_stream_verifier.generate(stream_name, expires_at: expiry(now), purpose: purpose)
         return signed if signed.bytesize <= MAX_BYTES
-        raise ArgumentError, "the stream name #{stream_name[0, 60]}… is too long: signed it may have #{MAX_BYTES} bytes, and has #{signed.bytesize}"
+        raise ArgumentError, "the stream name #{called[0, 60]}… is too long: signed#{", with the class and the data- attributes," unless called.equal?(stream_name)} " \
+          "it may have #{MAX_BYTES} bytes, and has #{signed.bytesize}"
       end
 
       # @param signed [String]

@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
-require_relative "../error"
+require_relative "../turbo"
+require_relative "cable_class"
+require_relative "signed_stream"
 
 module Hikyaku
   module Turbo
@@ -11,40 +13,24 @@ module Hikyaku
       # The element that follows a stream, from the state that the page shows.
       #
       # @param streamables [Array] what the stream is named after
-      # @param attributes [Hash] of the element; `channel:`, which belongs to Action Cable, is left out, and the log says so
+      # @param attributes [Hash] of the element; `channel:` is a class of Action Cable, which is asked when the page connects
       # @return [ActiveSupport::SafeBuffer]
       # @raise [ArgumentError] all streamables are blank, or the name is too long
-      # @raise [ConfigError] a class was given that would decide who may follow, and nothing decides that in its place
+      # @raise [ConfigError] `channel:` is no such class, or one that cannot be asked
       def turbo_stream_from(*streamables, **attributes)
         raise ArgumentError, "streamables can't be blank" unless streamables.any?(&:present?)
-        StreamsHelper.not_asked(attributes.delete(:channel))
-        tag.hikyaku_stream_source(**attributes, "signed-stream-name": ::Turbo::StreamsChannel.signed_stream_name(streamables),
-          cursor: StreamsHelper.cursor(try(:controller)), src: Railtie.mount.settings.streams_path)
+        class_name = CableClass.name_of(attributes.delete(:channel))
+        attributes[:channel] = class_name if class_name
+        params = {}
+        params = SignedStream.params_of(tag.hikyaku_stream_source(**attributes)) if attributes.any? { |name, _value| name.start_with?("data") }
+        stream = SignedStream.new(Turbo.name_of(streamables), class_name, params)
+        tag.hikyaku_stream_source(**attributes, "signed-stream-name": stream.sign, cursor: StreamsHelper.cursor(try(:controller)),
+          src: Railtie.mount.settings.streams_path)
       end
 
       # @param page [ActionController::Base, nil] none, or one that knows nothing, for views outside of a request
       # @return [String, nil]
       def self.cursor(page) = page.respond_to?(:hikyaku_cursor, true) ? page.send(:hikyaku_cursor) : Railtie.mount.newest
-
-      @told = {}
-      @lock = Mutex.new
-
-      # Says once of each class that it decides nothing any more. Where nothing else does, whoever it refused would be let in.
-      #
-      # @param channel [Object, nil]
-      # @return [void]
-      # @raise [ConfigError]
-      def self.not_asked(channel)
-        name = channel.to_s
-        return if name.empty? || name == "Turbo::StreamsChannel"
-        unless Turbo.authorization
-          raise ConfigError, "turbo_stream_from was given channel: #{name}, which is not asked any more who may follow a stream, and nothing else is: " \
-            "say that with Hikyaku::Turbo.authorize, or leave channel: out if whoever is shown a page may follow its streams"
-        end
-        return if @lock.synchronize { @told[name] || !(@told[name] = true) }
-        ::Rails.logger&.warn("Hikyaku: turbo_stream_from was given channel: #{name}, which is not asked any more who may follow a stream: " \
-          "decide that with Hikyaku::Turbo.authorize")
-      end
     end
   end
 end

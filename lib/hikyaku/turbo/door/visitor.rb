@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "openssl"
+require_relative "inquiry"
 require_relative "keepsake"
 
 module Hikyaku
@@ -21,11 +22,21 @@ module Hikyaku
           @asked_at = Process.clock_gettime(Process::CLOCK_REALTIME)
         end
 
+        # @param stream [SignedStream]
+        # @return [Array(String, nil), Array(nil, String)] the name of the stream that they may follow, or why there is none
+        def admit(stream)
+          name, reason = stream.class_name ? inquiry.ask(stream) : [stream.name, nil]
+          return [nil, reason] if reason
+          permitted?(name, stream.params) ? [name, nil] : [nil, "forbidden"]
+        end
+
         # @param stream_name [String]
+        # @param params [Hash{String => String}] the `data-` attributes of the element
         # @return [Boolean]
-        def permitted?(stream_name)
+        def permitted?(stream_name, params = {})
           decision = Turbo.authorization or return true
-          answer = decision.is_a?(Proc) ? controller.instance_exec(stream_name, @request, &decision) : decision.call(stream_name, @request)
+          values = [stream_name, @request, params.with_indifferent_access].first(values_of(decision))
+          answer = decision.is_a?(Proc) ? controller.instance_exec(*values, &decision) : decision.call(*values)
           !!answer
         end
 
@@ -53,6 +64,14 @@ module Hikyaku
         def headers = (@keepsake && @good_for) ? {"set-cookie" => @keepsake.cookie(@good_for)} : {}
 
         private
+
+        def inquiry = @inquiry ||= Inquiry.new(@request)
+
+        # The third only for a callable that names it: methods and lambdas take no more than they name.
+        def values_of(decision)
+          called = decision.respond_to?(:parameters) ? decision : decision.method(:call)
+          called.parameters.count { |kind, _name| %i[req opt].include?(kind) }.clamp(2, 3)
+        end
 
         def controller
           @controller ||= begin
