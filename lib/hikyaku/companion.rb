@@ -26,13 +26,8 @@ module Hikyaku
     ISSUER = "hikyaku:companion"
     private_constant :BACKOFF, :SETTLED_SECONDS, :STOP_SECONDS, :ISSUER
 
-    # @return [Folder]
     attr_reader :folder
 
-    # @param folder [Folder]
-    # @param output [Hash] where the hub's log goes: `out:` and `err:` of Process.spawn
-    # @param log [#call] takes a sentence
-    # @yieldreturn [Plan] the hub that there is to be
     # @yieldraise [ConfigError, Failed]
     def initialize(folder, output: {}, log: ->(_sentence) {}, &plan)
       @folder = folder
@@ -45,9 +40,6 @@ module Hikyaku
     end
 
     # Starts the hub's process, waits until it answers, and watches over it.
-    #
-    # @return [self]
-    # @raise [ConfigError, Failed]
     def start
       @key = SecureRandom.urlsafe_base64(32)
       @process = launch
@@ -56,11 +48,6 @@ module Hikyaku
     end
 
     # Takes a process over that was there before: when its settings are still right, it stays.
-    #
-    # @param lifeline [UNIXSocket] the way to it
-    # @param later [Boolean] whether the settings may be compared later, because to ask for them takes long
-    # @return [self]
-    # @raise [ConfigError, Failed]
     def keep(lifeline, later: false)
       about = @folder.about
       @key = about.fetch(:key)
@@ -74,8 +61,6 @@ module Hikyaku
     end
 
     # Says that the end has come. Does not wait; may be called from a signal's handler.
-    #
-    # @return [void]
     def tell_to_stop
       @stopping = true
       @process&.tell_to_stop
@@ -85,8 +70,6 @@ module Hikyaku
     end
 
     # Stops the hub, gracefully as far as it lets itself be, and takes the folder away.
-    #
-    # @return [void]
     def stop
       tell_to_stop
       @watcher&.join(STOP_SECONDS + 5)
@@ -95,19 +78,14 @@ module Hikyaku
     end
 
     # Lets go of the hub, in a process that has a copy of what belongs to Puma's master.
-    #
-    # @return [void]
     def abandon
       [*@lifelines, @bell, @rope].each { |io| io.close unless io.closed? }
     end
 
-    # @return [UNIXSocket] what a program that takes the master's place must have
     def lifeline = @process.lifeline
 
-    # @return [Integer] the hub's process
     def pid = @process.pid
 
-    # @return [String]
     def inspect = "#<#{self.class.name} #{@folder.path} #{@process&.pid}>"
 
     private
@@ -144,8 +122,6 @@ module Hikyaku
     end
 
     # Waits for the end of the process, or of Puma.
-    #
-    # @return [Boolean] whether it is Puma's
     def ended?
       IO.select([lifeline, @bell]) unless lifeline.closed?
       @stopping

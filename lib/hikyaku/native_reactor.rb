@@ -23,15 +23,6 @@ module Hikyaku
     REPORT_SECONDS = 5
     private_constant :SEND_BUFFER, :DRAIN_SECONDS, :TIDY_SECONDS, :REPORT_SECONDS
 
-    # @param hub [Hub, nil] with a NativeEngine; nil: there is none
-    # @param broker [Broker::NativeEngine, nil] see Sessions
-    # @param write_timeout [Numeric, nil] seconds without progress after which a blocked subscriber is closed
-    # @param io_uring [Boolean] whether it delivers with io_uring, where the kernel allows that
-    # @param logger [Logger, nil]
-    # @param limits [Hash] see Requests#take_requests for those of requests
-    # @option limits [Numeric] :drain_timeout seconds that a stop takes at most: for what is pending, and for clients that
-    #   are slow to take it
-    # @raise [NativeUnavailable]
     def initialize(hub, broker: nil, write_timeout: 30, io_uring: true, logger: nil, **limits)
       @hub = hub
       @broker = broker
@@ -50,10 +41,6 @@ module Hikyaku
     end
 
     # Takes over a connection. What the subscriber has missed is sent at once.
-    #
-    # @param subscriber [Hub::NativeEngine::Subscriber]
-    # @param connection [BasicSocket] belongs to the reactor from now on, which has closed this object
-    # @return [void]
     def attach(subscriber, connection)
       own!
       @engine.handed_over(subscriber)
@@ -66,29 +53,18 @@ module Hikyaku
     end
 
     # Somebody may be ready.
-    #
-    # @return [void]
     def wake = _wake
 
     # Forgets decisions that it remembers.
-    #
-    # @param subject [String, nil] nil: all of them
-    # @return [void]
     def forget(subject) = @engine && _forget(@engine, subject)
 
     # Calls a block regularly, on a thread of its own, while the reactor runs.
-    #
-    # @param seconds [Numeric]
-    # @return [void]
     def every(seconds, &block)
       @repeats.add(seconds, block)
       @repeats.start if running?
     end
 
     # Sends what is pending, closes every stream and ends the thread.
-    #
-    # @param seconds [Numeric] how long to wait for that
-    # @return [void]
     def stop(seconds: DRAIN_SECONDS)
       return unless _open?
       own!
@@ -98,14 +74,9 @@ module Hikyaku
       thread.join(seconds + 1) unless thread == Thread.current
     end
 
-    # @return [Boolean]
     def running? = (@thread&.alive? && @pid == Process.pid) || false
 
     # Figures: of connections and requests while it runs, of decisions always.
-    #
-    # @return [Hash{Symbol => Integer}] connections, streams, sessions, accepted, requests, bytes_in, bytes_out,
-    #   refused_connections, refused_of_address, refused_asks, malformed, timed_out_heads, timed_out_writes, timed_out_idle,
-    #   timed_out_hellos, accept_pauses, ring_error, turns, turn_ns, longest_turn_ns; with a hub grant_hits, grant_misses, asks, decisions, decision_bytes
     def stats
       return _loop_stats || {} unless @engine
       gate = _gate_stats(@engine)
@@ -113,7 +84,6 @@ module Hikyaku
       (_loop_stats || {}).merge(decided)
     end
 
-    # @return [String]
     def inspect = "#<#{self.class.name} #{running? ? "running" : "idle"}>"
 
     private
@@ -157,8 +127,6 @@ module Hikyaku
     end
 
     # What others raise in this thread comes while it carries bytes, never while it deals with what came before.
-    #
-    # @return [Boolean] whether there is another
     def turn
       again = Thread.handle_interrupt(StandardError => :immediate) { _run }
       look_at_storage

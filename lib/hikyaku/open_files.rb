@@ -23,8 +23,6 @@ module Hikyaku
     module_function
 
     # Raises the soft limit to the hard one.
-    #
-    # @return [Integer] the limit that holds
     def raise_limit
       soft, hard = Process.getrlimit(:NOFILE)
       hard = maximum if hard == Process::RLIM_INFINITY
@@ -34,27 +32,13 @@ module Hikyaku
       soft || 1024
     end
 
-    # @param limit [Integer]
-    # @param native [Boolean] whether the engine in C serves them
-    # @return [Integer] subscribers for which there is room
     def for_subscribers(limit, native: false) = [limit - [native ? NATIVE_RESERVE : RESERVE, limit / 4].min, MOST].min
 
-    # @param limit [Integer]
-    # @return [Integer] connections of all kinds, streams and requests, for which there is room
     def for_connections(limit) = limit - [OWN, limit / 8].min
 
-    # @param limit [Integer]
-    # @param wanted [Integer] clients
-    # @param used [Integer] files that the process has open already
-    # @return [Integer] clients of a broker for which there is room, at most as many as are wanted
     def for_broker(limit, wanted, used: self.used) = [wanted, limit - [BROKER_RESERVE + used, limit * 3 / 4].min].min
 
     # Of a broker in the process of a hub: the hub keeps room for its subscribers, but a quarter is always the broker's.
-    #
-    # @param limit [Integer]
-    # @param wanted [Integer] clients of the broker
-    # @param subscribers [Integer, nil] that the hub is to take; nil: half of all
-    # @return [Array(Integer, Integer)] clients of the broker; files that are left for the hub
     def for_both(limit, wanted, subscribers: nil, used: self.used)
       most = for_broker(limit, limit, used: used)
       share = [most - (subscribers || most / 2), most / 4].max
@@ -62,7 +46,6 @@ module Hikyaku
       [clients, limit - clients - [JOURNALS, limit / 8].min]
     end
 
-    # @return [Integer] files that this process has open; 0 where the system does not say
     def used
       Dir.children("/proc/self/fd").size
     rescue SystemCallError

@@ -30,8 +30,6 @@ module Hikyaku
     # For Puma::Client: a head has so much time from its first byte, and a body that is too slow has no more time than one
     # that has stopped.
     module Deadlines
-      # @param seconds [Numeric] until the timeout
-      # @return [Float] when the timeout is
       def set_timeout(seconds)
         super
         phase = awaiting
@@ -41,8 +39,6 @@ module Hikyaku
       end
 
       # Another request begins.
-      #
-      # @return [void]
       def reset
         @phase = nil
         super
@@ -78,7 +74,6 @@ module Hikyaku
       MUCH_LATER = 1_000
       private_constant :Client, :SOON, :LATER, :MUCH_LATER
 
-      # @return [Boolean] whether the reactor waits for the one that has put its timeout off
       def faulty?
         catch(:verdict) do
           first, second = [SOON, LATER].map { |timeout| Client.new(timeout: timeout) }
@@ -93,12 +88,8 @@ module Hikyaku
         end
       end
 
-      # @return [Object] that can have a value
       def register(client, _events) = (@monitors ||= {}.compare_by_identity)[client] ||= Struct.new(:value).new
 
-      # @param timeout [Numeric, nil]
-      # @yield [monitor] who has sent something
-      # @return [void]
       def select(timeout)
         case @rounds = @rounds.to_i + 1
         when 1 then nil # both are added
@@ -107,7 +98,6 @@ module Hikyaku
         end
       end
 
-      # @return [void]
       def wakeup = nil
 
       private
@@ -125,9 +115,6 @@ module Hikyaku
 
     class << self
       # Does nothing where Puma is not loaded, or has not the fault.
-      #
-      # @param logger [Logger, nil] told when something is done; standard error unless given
-      # @return [Boolean] whether nothing is left to do: false where Puma may still be loaded
       def install(logger)
         return @done if @done || !loaded?
         @lock.synchronize do
@@ -136,7 +123,6 @@ module Hikyaku
         end
       end
 
-      # @return [Boolean] whether the reactor of this Puma, as it is now, has the fault
       def needed? = ::Puma::Reactor.private_method_defined?(:wakeup!) && Trial.new.faulty?
 
       private

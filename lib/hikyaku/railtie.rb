@@ -40,7 +40,6 @@ module Hikyaku
     config.hikyaku = ActiveSupport::OrderedOptions.new
 
     class << self
-      # @return [Mount] the hub's place in the application; outside of code reloading
       attr_accessor :mount
     end
 

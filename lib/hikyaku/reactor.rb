@@ -21,9 +21,6 @@ module Hikyaku
     PARTING = 2
     private_constant :SLICE, :MAX_WRITE, :SEND_BUFFER, :MAX_CHATTER, :PARTING
 
-    # @param hub [Hub]
-    # @param write_timeout [Numeric, nil] seconds without progress after which a blocked subscriber is closed
-    # @param logger [Logger, nil]
     def initialize(hub, write_timeout: 30, logger: nil)
       @hub = hub
       @write_timeout = write_timeout if write_timeout&.positive?
@@ -35,10 +32,6 @@ module Hikyaku
     end
 
     # Takes over a connection. What the subscriber has missed is sent at once.
-    #
-    # @param subscriber [Hub::Subscriber]
-    # @param connection [BasicSocket] belongs to the reactor from now on
-    # @return [void]
     def attach(subscriber, connection)
       own!
       @incoming << [subscriber, connection]
@@ -47,8 +40,6 @@ module Hikyaku
 
     # Somebody may be ready. While the reactor sleeps, the calling thread carries the first slice itself: to hand over to
     # another thread costs more than to write to a dozen sockets. What is left then wakes the reactor.
-    #
-    # @return [void]
     def wake
       return unless @sleeping && @pid == Process.pid
       more = @hub.drive { |engine| serve(engine) }
@@ -56,23 +47,15 @@ module Hikyaku
     end
 
     # Decisions are remembered elsewhere.
-    #
-    # @return [void]
     def forget(_subject) = nil
 
     # Calls a block regularly on the reactor's thread.
-    #
-    # @param seconds [Numeric]
-    # @return [void]
     def every(seconds, &block)
       @repeats << [seconds, monotonic + seconds, block]
       rouse
     end
 
     # Sends what is pending, closes every stream and ends the thread.
-    #
-    # @param seconds [Numeric] how long that may take
-    # @return [void]
     def stop(seconds: 5)
       thread = @thread
       return unless thread&.alive? && @pid == Process.pid
@@ -82,10 +65,8 @@ module Hikyaku
       thread.join(seconds + 1) unless thread == Thread.current
     end
 
-    # @return [Boolean]
     def running? = @thread&.alive? ? @pid == Process.pid : false
 
-    # @return [String]
     def inspect = "#<#{self.class.name} #{running? ? "running" : "idle"}>"
 
     private
@@ -202,8 +183,6 @@ module Hikyaku
     end
 
     # The hot path. Under the hub's lock, a slice at a time.
-    #
-    # @return [Boolean] whether there may be more
     def serve(engine)
       now = monotonic
       engine.serve(SLICE, MAX_WRITE, now: now) do |subscriber, bytes|
@@ -220,7 +199,6 @@ module Hikyaku
       end
     end
 
-    # @return [Integer] bytes that were accepted
     def block(subscriber, written, now)
       @blocked[subscriber] = now
       @stalled << subscriber

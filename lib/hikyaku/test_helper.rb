@@ -13,16 +13,12 @@ module Hikyaku
   #     end
   module TestHelper
     # In the place of a hub: keeps the updates, and gives them to the hub of this process if there is one.
-    #
-    # @api private
     class Recorder
       def initialize
         @lock = Mutex.new
         @updates = []
       end
 
-      # @param update [Hub::Update]
-      # @return [String] the event id
       def publish(update, **options)
         id = Hikyaku.hub&.publish(update, **options)
         @lock.synchronize do
@@ -31,13 +27,10 @@ module Hikyaku
         end
       end
 
-      # @return [Integer] how many streams are closed: none without a hub
       def disconnect(**options) = Hikyaku.hub ? Hikyaku.hub.disconnect(**options) : 0
 
-      # @return [Array<Hub::Update>] since the test began
       def updates = @lock.synchronize { @updates.dup }
 
-      # @return [void]
       def clear = @lock.synchronize { @updates.clear }
     end
 

@@ -18,15 +18,6 @@ module Documentation
       end
     end
 
-    # Not so with `private_constant`, or "@api private" on the way up.
-    def open?(object)
-      until object.root?
-        return false if object.visibility == :private || object.tag(:api)&.text == "private"
-        object = object.namespace
-      end
-      true
-    end
-
     def hidden?(method) = method.tag(:api)&.text == "private" || UNDERSTOOD.include?(method.name)
   end
 end

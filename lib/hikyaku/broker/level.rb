@@ -18,9 +18,6 @@ module Hikyaku
 
       module_function
 
-      # @param level [Symbol, String, Integer, nil] a name, a number, or nil for the broker's usual
-      # @return [Integer]
-      # @raise [ArgumentError]
       def number(level)
         case level
         when nil, USUAL then USUAL

@@ -27,19 +27,6 @@ module Hikyaku
       SPACE = 1
       private_constant :LIMITS, :SYNC, :SPACE
 
-      # @param storage [String, nil] the journal's folder; nil: level memory alone
-      # @param level [Integer, nil] of SENDs that leave it to the broker; nil: written, or memory without storage
-      # @param open [Boolean] whoever says HELLO may do everything, and `asking` has nobody
-      # @param now [Float] seconds on the engine's clock
-      # @param wall [Integer] ms since 1970
-      # @param secret [String] 16 random bytes: of hashes
-      # @param report [#call, nil] is given a level of a logger, and a sentence: how far the reading of the journal is
-      # @param limits [Hash{Symbol => Integer}] by the names of hk_broker_options_t; 0 or nil: the usual
-      # @raise [ArgumentError] a limit is not known, or does not fit into a segment
-      # @raise [Log::Journal::Locked] another process has the journal
-      # @raise [Log::Journal::Corrupt, Log::Journal::Interrupted]
-      # @raise [Log::Journal::Full] there is no room for a segment
-      # @raise [SystemCallError]
       def initialize(storage: nil, level: nil, open: false, now: Process.clock_gettime(Process::CLOCK_MONOTONIC),
         wall: Process.clock_gettime(Process::CLOCK_REALTIME, :millisecond), secret: SecureRandom.bytes(16), report: nil, **limits)
         unknown = limits.keys - LIMITS
@@ -122,12 +109,8 @@ module Hikyaku
 
       def queues(wall:) = _queues(wall)
 
-      # @return [String] without its contents
       def inspect = "#<#{self.class.name}#{" #{@storage}" if @storage}>"
 
-      # @param trouble [Array] what the engine says went wrong
-      # @return [StorageFailed]
-      # @api private
       def self.failure(trouble)
         sentence, = trouble
         StorageFailed.new(sentence.empty? ? "the storage has failed" : sentence)

@@ -30,17 +30,6 @@ module Hikyaku
       TIMERS_PER_TICK = 1000
       private_constant :TIMERS_PER_TICK
 
-      # @param storage [String, nil] the journal's folder, which exists; nil: level memory alone
-      # @param segment_bytes [Integer, nil] of new segments; nil: the default
-      # @param level [Integer, nil] of SENDs that leave it to the broker; nil: written, or memory without storage
-      # @param open [Boolean] every client that says HELLO may do everything
-      # @param files [Log::Journal::Files, nil] the system calls of the journal
-      # @param report [#call, nil] is given a level of a logger, and a sentence: how far the reading of the journal is
-      # @param now [Float] seconds of a clock that only goes forward
-      # @param wall [Integer] ms since 1970
-      # @param limits [Hash{Symbol => Integer}] see {Limits}
-      # @raise [ArgumentError] a limit is not known, or does not fit into a segment
-      # @raise [Log::Journal::Corrupt, Log::Journal::Locked, Log::Journal::Full, Log::Journal::Interrupted]
       def initialize(storage: nil, segment_bytes: nil, level: nil, open: false, files: nil, report: nil,
         now: Process.clock_gettime(Process::CLOCK_MONOTONIC), wall: Process.clock_gettime(Process::CLOCK_REALTIME, :millisecond), **limits)
         Engine.check_identities(limits[:max_identities], segment_bytes) if storage
@@ -149,20 +138,14 @@ module Hikyaku
         end
       end
 
-      # @return [Boolean] whether `sync` has something to do
       def sync_wanted? = !@store.nil? && @store.sync_wanted?
 
       # Brings to the disk what was committed. Any thread; the next `commit` acknowledges it.
-      #
-      # @return [void]
       def sync = @store.sync
 
-      # @return [Boolean] whether `make_space` has something to do
       def space_wanted? = !@store.nil? && @store.space_wanted?
 
       # Makes segments, and removes those that are not needed. Any thread, which may be another than that of `sync`.
-      #
-      # @return [void]
       def make_space = @store.make_space
 
       def work
@@ -203,7 +186,6 @@ module Hikyaku
         @parts.queues.map { |queue| @parts.reports.figures_of(queue) }
       end
 
-      # @return [String] without what it keeps
       def inspect = "#<#{self.class} #{@parts.messages.size} messages, #{@parts.queues.size} queues, #{@sessions.size} sessions>"
 
       private

@@ -11,15 +11,12 @@ module Hikyaku
       LIFETIMES = {true => 86_400, false => 3600}.freeze
       private_constant :TOPIC, :LIFETIMES
 
-      # @param config [Config] with the port that the hub listens on
-      # @param broker [Array<Config::Address>, nil] where the broker in the same process listens
       def initialize(config, broker: nil)
         @config = config
         @broker = broker
         @url = config.address.url(config.path)
       end
 
-      # @return [String]
       def to_s
         place = @config.address.unix? ? @config.listen : @url
         lines = ["Hikyaku #{VERSION} is listening on #{place}#{", its broker on #{@broker.join(" and ")}" if @broker}"]

@@ -22,7 +22,6 @@ module Hikyaku
         value_option(parser, "--identity NAME", "Under which others address this client; nobody else may have it at the same time") { |name| @identity = name }
       end
 
-      # @param identity [String, nil] unless --identity says another
       def connect(identity: nil, **options)
         require_relative "../broker/client"
         address = @address ? Hikyaku::Broker::Address.parse(@address) : Hikyaku::Broker::Address.default(env)
@@ -52,8 +51,6 @@ module Hikyaku
       def given(text) = (text unless text.to_s.strip.empty?)
 
       # `@ann` is the queue of the client ann, as in the patterns of tokens.
-      #
-      # @return [Array(String, Symbol)]
       def queue(text)
         raise UsageError, "give a QUEUE; see #{self.class.usage[/\Ahikyaku \w+/]} --help" if text.to_s.empty?
         text.start_with?("@") ? [text.delete_prefix("@"), :client] : [text, :queue]
@@ -77,8 +74,6 @@ module Hikyaku
         stdout.flush
       end
 
-      # @param milliseconds [Integer, nil]
-      # @return [String] for people
       def duration(milliseconds)
         seconds = milliseconds.to_i / 1000.0
         if seconds < 1 then "#{milliseconds.to_i} ms"
@@ -89,8 +84,6 @@ module Hikyaku
         end
       end
 
-      # @param rows [Array<Array>] the first has the headings; numbers stand right
-      # @return [void]
       def table(rows)
         widths = rows.transpose.map { |column| column.map { |cell| cell.to_s.size }.max }
         rows.each do |row|

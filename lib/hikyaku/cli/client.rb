@@ -13,8 +13,6 @@ module Hikyaku
       MOMENT = 60
       private_constant :MOMENT
 
-      # @param argv [Array<String>]
-      # @return [Integer, nil] the exit code
       def run(argv)
         super
       rescue ConfigError => error
@@ -58,7 +56,6 @@ module Hikyaku
 
       def given(text) = (text unless text.to_s.strip.empty?)
 
-      # @return [Web::TokenMaker]
       def maker(role)
         require_relative "../web/token_maker"
         Web::TokenMaker.for(config, role: role, issuer: (config.issuer if config.given?(:issuer)), audience: audience)
@@ -66,8 +63,6 @@ module Hikyaku
 
       def key?(role) = config.issuer_list.any? { |issuer| issuer.signing(role).last }
 
-      # @return [String] to publish to these topics, or do to them what publishers may
-      # @raise [UsageError] there is neither a token nor a key
       def publisher_token(topics)
         return token if token
         unless key?(:publisher)

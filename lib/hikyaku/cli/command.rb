@@ -12,23 +12,13 @@ module Hikyaku
       private_constant :WIDTH
 
       class << self
-        # @param text [String, nil] one sentence
-        # @return [String]
         def summary(text = nil) = text ? @summary = text : @summary
 
-        # @param text [String, nil] how it is called
-        # @return [String]
         def usage(text = nil) = text ? @usage = text : @usage
 
-        # @param lines [Array<String>] commands that can be pasted
-        # @return [Array<String>]
         def examples(*lines) = lines.empty? ? @examples : @examples = lines
       end
 
-      # @param stdin [IO]
-      # @param stdout [IO]
-      # @param stderr [IO]
-      # @param env [Hash{String => String}]
       def initialize(stdin:, stdout:, stderr:, env:)
         @stdin = stdin
         @stdout = stdout
@@ -36,9 +26,6 @@ module Hikyaku
         @env = env
       end
 
-      # @param argv [Array<String>]
-      # @return [Integer, nil] the exit code
-      # @raise [UsageError]
       def run(argv)
         catch(:answered) { return call(*positional(parse(argv))) }
         0

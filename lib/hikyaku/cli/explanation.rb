@@ -10,12 +10,10 @@ module Hikyaku
       MARKS = {true => "ok", false => "NO"}.freeze
       private_constant :MARKS
 
-      # @param results [Array<Hash>] one for each role that the token was looked at for
       def initialize(results)
         @results = results
       end
 
-      # @return [String]
       def to_s
         [part("Header", @results.first[:header]), part("Claims", @results.first[:claims]), *@results.map { |result| verdict(result) }].compact.join("\n\n")
       end

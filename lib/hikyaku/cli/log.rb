@@ -21,9 +21,6 @@ module Hikyaku
       }.freeze
       private_constant :PARTS
 
-      # @param argv [Array<String>]
-      # @return [Integer, nil] the exit code
-      # @raise [UsageError]
       def run(argv)
         name, *arguments = argv
         return super unless PARTS.key?(name)

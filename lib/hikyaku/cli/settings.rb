@@ -28,13 +28,10 @@ module Hikyaku
         settings(parser, CLIENT.map { |name| Config::Settings[name] })
       end
 
-      # @return [Config]
-      # @raise [ConfigError]
       def config(serving: false)
         @config ||= Config.load(flags: @flags, env: env, file: @file, serving: serving) { |setting| flag(setting) }
       end
 
-      # @return [String] what a setting's flag is called here, without the dashes
       def flag(setting) = setting.flags.first
 
       def setting(parser, setting)

@@ -5,8 +5,6 @@ require_relative "errors"
 module Hikyaku
   module Codec
     # How much is read of what a stranger sends, and how deep what is written may be.
-    #
-    # @api private
     module Limits
       BYTES = 8 * 1_024 * 1_024
       # Arrays and objects in one another: what parsers of JSON take where nobody has said anything else.
@@ -18,11 +16,6 @@ module Hikyaku
       private_constant :MOST_DEPTH
 
       class << self
-        # @param name [String] of the format
-        # @param bytes [String]
-        # @return [void]
-        # @raise [TooLarge]
-        # @raise [ArgumentError] a limit makes no sense
         def check(name, bytes, max_bytes:, max_depth:, max_items:)
           raise ArgumentError, "max_depth must be 1 to #{MOST_DEPTH}" unless max_depth.is_a?(Integer) && max_depth.between?(1, MOST_DEPTH)
           raise ArgumentError, "max_items must be a whole number from 0" unless max_items.is_a?(Integer) && !max_items.negative?

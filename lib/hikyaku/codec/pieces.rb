@@ -5,18 +5,12 @@ require_relative "errors"
 module Hikyaku
   module Codec
     # An array, written item by item: see {Format#each_piece}.
-    #
-    # @api private
     class Pieces
       include Enumerable
 
       # What a format puts before, between and behind the items, and how many there must be, or nil.
       Frame = Struct.new(:opening, :separator, :closing, :count, keyword_init: true)
 
-      # @param format [Format]
-      # @param enumerable [#each]
-      # @param buffer [Integer] bytes
-      # @param frame [Frame]
       def initialize(format, enumerable, buffer:, frame:)
         @format = format
         @enumerable = enumerable
@@ -24,9 +18,6 @@ module Hikyaku
         @frame = frame
       end
 
-      # @yieldparam piece [String]
-      # @return [void]
-      # @raise [WrongCount]
       def each
         piece = @frame.opening.b
         seen = 0

@@ -14,24 +14,15 @@ module Hikyaku
   module Codec
     # What both formats can say: nil, true, false, numbers, text, arrays, and hashes with text for keys. Everything else becomes that first, in the way
     # that its `as_json` says.
-    #
-    # @api private
     module Plain
       # An object, and what its as_json is given, and that of each part of it which has one of its own: may stand for the object wherever one is written.
       Given = Struct.new(:object, :options)
 
       class << self
-        # @param object [Object]
-        # @return [Object] the same one where nothing is to be changed; moments are Time
-        # @raise [Unrepresentable]
         def for_message_pack(object) = of(object, Conversion::MESSAGE_PACK)
 
-        # @param object [Object]
-        # @return [Object] the same one where nothing is to be changed; moments are text
-        # @raise [Unrepresentable]
         def for_json(object) = of(object, Conversion::JSON)
 
-        # @return [Boolean] whether `hikyaku/native` has brought `native` and `native?`, which go through an object in C
         def native_there? = respond_to?(:native?)
 
         private

@@ -23,12 +23,6 @@ module Hikyaku
       private_constant :SMALL, :JSON_TYPE, :MESSAGE_PACK_TYPE, :JSON_BEGINNING
 
       class << self
-        # @param bytes [String]
-        # @param type [Symbol] :msgpack or :json
-        # @param width [Integer] columns of a line; several values back to back have a line each, however long
-        # @param limits [Printer::Limits]
-        # @param listing [Boolean] a line for each value, with its offset and form, in place of the notation
-        # @return [Shown]
         def show(bytes, type: type_of(bytes) || :msgpack, width: 100, limits: Printer::USUAL, listing: false)
           most = limits.items || Float::INFINITY
           width = nil if several?(bytes, type, most)
@@ -39,10 +33,6 @@ module Hikyaku
         end
 
         # What a body probably is: its media type says so, or its first bytes.
-        #
-        # @param bytes [String]
-        # @param media_type [String, nil] the field Content-Type
-        # @return [Symbol, nil] :msgpack or :json; nil where it is probably neither: what is sent in MessagePack does not begin with a small number
         def type_of(bytes, media_type = nil)
           case media_type
           when MESSAGE_PACK_TYPE then :msgpack
@@ -51,8 +41,6 @@ module Hikyaku
           end
         end
 
-        # @param media_type [String, nil] the field Content-Type
-        # @return [Boolean] whether it is one of those that are read here
         def known?(media_type) = [MESSAGE_PACK_TYPE, JSON_TYPE].any? { |types| types.match?(media_type.to_s) }
 
         private

@@ -23,28 +23,18 @@ module Hikyaku
       RUBY
       private_constant :FILES, :ASK
 
-      # @return [Application, nil] nil: there is none in this folder
       def self.find = (new if FILES.all? { |path| File.exist?(path) })
 
-      # @param env [Hash{String => String}]
-      # @return [String, nil] the path of the default folder; nil but in development, as Rails knows that
       def folder(env = ENV)
         name = [env["RAILS_ENV"], env["RACK_ENV"]].find { |value| !value.to_s.empty? }
         Folder.path_in(Dir.pwd) if [nil, "development"].include?(name)
       end
 
       # A process that was to hold the hub before it knew of this one (`rails server`) gives it up, with its storage and its place.
-      #
-      # @return [void]
       def make_way = loaded&.make_way
 
-      # @return [Boolean] whether it takes long to ask it
       def slow? = !loaded
 
-      # @param url [String, nil] of the server, without a path
-      # @return [Plan]
-      # @raise [ConfigError] what the application says is wrong
-      # @raise [Failed] the application does not start
       def plan(url = nil)
         return loaded.plan(url: url) if loaded
         answer = ask(url)

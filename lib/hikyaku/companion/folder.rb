@@ -31,33 +31,21 @@ module Hikyaku
       private_constant :MODE, :FILE, :FILE_MODE, :PREFIX, :IN_APPLICATION, :MAX_PATH_BYTES
 
       class << self
-        # @return [String, nil] the path of the default folder, of an application that has one
         attr_accessor :default
 
-        # @param root [String] the folder of an application
-        # @return [String] the path of its default folder
         def path_in(root) = File.join(root, IN_APPLICATION)
 
-        # @param env [Hash{String => String}]
-        # @return [Folder, nil] which the environment names
         def named(env = ENV)
           path = env[VARIABLE].to_s
           new(path) unless path.empty?
         end
 
-        # @return [Folder, nil] the default folder, if there is one and a hub of this user answers in it
         def found
           folder = new(default) if default
           folder if folder&.safe? && folder.edition && folder.answers?
         end
 
         # Makes the folder that the environment names, or takes the default folder, or makes one that no other process has.
-        #
-        # @param env [Hash{String => String}]
-        # @param default [String, nil] the path of the default folder
-        # @yieldparam sentence [String] why it is not the default folder
-        # @return [Folder]
-        # @raise [ConfigError] there cannot be one
         def make(env = ENV, default: nil, &log)
           given = named(env)
           # Another Puma's, whose environment came along with whoever started this one.
@@ -70,10 +58,6 @@ module Hikyaku
         end
 
         # Takes the default folder for the hub of this process, as long as that lives.
-        #
-        # @param path [String]
-        # @yieldparam sentence [String] why not
-        # @return [Folder, nil] nil: another server has it, or there cannot be one
         def take(path)
           folder = new(path, temporary: false, own: true)
           folder.check_length
@@ -93,39 +77,28 @@ module Hikyaku
         def base(env) = env["RUNTIME_DIRECTORY"].to_s.split(":").find { |path| File.writable?(path) } || Dir.tmpdir
       end
 
-      # @return [String]
       attr_reader :path
 
-      # @param path [String]
-      # @param temporary [Boolean, nil] nil: as its file says
-      # @param own [Boolean, nil] whether the server chose it, and not the environment; nil: as its file says
       def initialize(path, temporary: nil, own: temporary)
         @path = File.expand_path(path)
         @temporary = temporary
         @own = own
       end
 
-      # @return [String] where the hub listens
       def socket = "#{path}/hub.sock"
 
-      # @return [String] where it takes connections over
       def handover = "#{path}/handover.sock"
 
-      # @return [Boolean] whether it was made for one Puma, and goes with it
       def temporary? = @temporary.nil? ? told?(:temporary) : @temporary
 
-      # @return [Boolean] whether the server chose it: whoever finds its name in the environment was started by that server
       def own? = @own.nil? ? told?(:own) : @own
 
-      # @return [Hash{Symbol => Object}] what was told about the hub last
-      # @raise [Absent] nothing was
       def about
         @about ||= JSON.parse(File.read(file), symbolize_names: true).freeze
       rescue SystemCallError, JSON::ParserError
         raise Absent, "there is no hub in #{path}, which #{VARIABLE} names: it is where `plugin :hikyaku` of Puma runs"
       end
 
-      # @return [Array, nil] another one as soon as something else is told; nil where nothing is
       def edition
         stat = File.stat(file)
         [path, stat.ino, stat.mtime]
@@ -133,7 +106,6 @@ module Hikyaku
         nil
       end
 
-      # @return [Boolean] whether a process listens here; what a dead one has left does not count
       def answers?
         UNIXSocket.new(socket).close
         true
@@ -141,7 +113,6 @@ module Hikyaku
         false
       end
 
-      # @return [Boolean] whether it is this user's, and no other can have put anything there
       def safe?
         stat = File.stat(path)
         stat.owned? && stat.mode & 0o022 == 0
@@ -150,9 +121,6 @@ module Hikyaku
       end
 
       # Tells what one must know to use the hub.
-      #
-      # @param about [Hash{Symbol => Object}]
-      # @return [void]
       def tell(about)
         about = about.merge(temporary: temporary?, own: own?)
         File.open("#{file}.new", File::WRONLY | File::CREAT | File::TRUNC, FILE_MODE) { |new| new.write(JSON.generate(about)) }
@@ -161,17 +129,11 @@ module Hikyaku
       end
 
       # Keeps whoever tidies up old files away from it, while this process lives.
-      #
-      # @return [void]
       def hold
         @held ||= File.open(path).tap { |folder| folder.flock(File::LOCK_SH | File::LOCK_NB) }
       end
 
       # Makes it, and holds it alone, as long as this process lives.
-      #
-      # @return [Boolean] false: another process holds it
-      # @raise [ConfigError] it is somebody else's
-      # @raise [SystemCallError] it cannot be made, or be locked
       def take
         claim
         @held = File.open(path)
@@ -186,24 +148,17 @@ module Hikyaku
       end
 
       # Lets go of it, in a process that has a copy of what belongs to another.
-      #
-      # @return [void]
       def release
         @held&.close
         @held = nil
       end
 
       # Takes it away, if it was made for one Puma; else what stands in it.
-      #
-      # @return [void]
       def remove
         temporary? ? FileUtils.rm_rf(path) : FileUtils.rm_f([file, socket, handover])
       end
 
       # Makes it once more, if somebody has taken it away.
-      #
-      # @return [void]
-      # @raise [ConfigError] it is somebody else's, or cannot be made
       def make_again
         claim
       rescue SystemCallError => error
@@ -211,24 +166,17 @@ module Hikyaku
       end
 
       # Makes it this user's alone.
-      #
-      # @return [self]
-      # @raise [ConfigError] it is somebody else's
-      # @raise [SystemCallError]
       def claim
         FileUtils.mkdir_p(path, mode: MODE)
         return self if safe?
         raise ConfigError, "the folder #{path} must belong to the user of this process, and nobody else may write there (#{VARIABLE} names another)"
       end
 
-      # @return [void]
-      # @raise [ConfigError]
       def check_length
         return if handover.bytesize <= MAX_PATH_BYTES
         raise ConfigError, "the path #{path} is too long for the sockets in it: choose one of #{MAX_PATH_BYTES - 14} bytes at most with #{VARIABLE}"
       end
 
-      # @return [String]
       def inspect = "#<#{self.class.name} #{path}>"
 
       private

@@ -37,13 +37,6 @@ module Hikyaku
 
       class << self
         # Starts a process; it is not ready yet.
-        #
-        # @param folder [Folder]
-        # @param settings [Hash{String => Object}] of Config, but for where to listen
-        # @param output [Hash] where its log goes: `out:` and `err:` of Process.spawn
-        # @yieldparam sockets [Array<UNIXSocket>] of which a forked process must keep no copy
-        # @return [HubProcess]
-        # @raise [Failed]
         def start(folder, settings, output: {})
           mine, theirs = UNIXSocket.pair.tap { |sockets| yield sockets if block_given? }
           pid = spawn(folder, theirs, output)
@@ -72,22 +65,15 @@ module Hikyaku
         end
       end
 
-      # @return [Integer]
       attr_reader :pid
-      # @return [UNIXSocket] to be kept, and by nobody else
       attr_reader :lifeline
 
-      # @param pid [Integer]
-      # @param lifeline [UNIXSocket]
       def initialize(pid, lifeline)
         @pid = pid
         @lifeline = lifeline
         @lifeline.close_on_exec = true
       end
 
-      # @param settings [Hash{String => Object}]
-      # @param folder [Folder] which the process removes when it is left alone, if it is a temporary one
-      # @return [void]
       def tell(settings, folder)
         @lifeline.write(JSON.generate("settings" => settings, "handover" => folder.handover, "folder" => (folder.path if folder.temporary?)), "\n")
       rescue SystemCallError
@@ -95,9 +81,6 @@ module Hikyaku
       end
 
       # Waits until the hub answers requests.
-      #
-      # @return [Boolean] whether it takes connections over, as the engine in C does
-      # @raise [Failed] it does not, and has ended
       def await_ready
         line = read_line
         return line == TAKES_OVER if [TAKES_OVER, "ready"].include?(line)
@@ -107,15 +90,12 @@ module Hikyaku
         raise Failed, line ? "the hub's process said what nobody understands" : "the hub's process has ended (#{ended}) before it was ready"
       end
 
-      # @return [Boolean] whether the process is there
       def alive?
         return false if @lifeline.closed?
         !@lifeline.wait_readable(0)
       end
 
       # Asks it to stop gracefully. Does not wait; may be called from a signal's handler.
-      #
-      # @return [void]
       def tell_to_stop
         @lifeline.write_nonblock("stop\n", exception: false)
       rescue IOError, SystemCallError
@@ -123,8 +103,6 @@ module Hikyaku
       end
 
       # Ends it at once, if it is there.
-      #
-      # @return [void]
       def kill
         Process.kill(:KILL, @pid) unless @reaped
       rescue SystemCallError
@@ -132,8 +110,6 @@ module Hikyaku
       end
 
       # Takes the process, which has ended, off the system's list.
-      #
-      # @return [String] how it ended, as far as it is known
       def reap
         close
         deadline = now + REAP_SECONDS
@@ -149,8 +125,6 @@ module Hikyaku
       end
 
       # Closes this side: the process takes it for the end of whoever started it, if no other has a copy.
-      #
-      # @return [void]
       def close = @lifeline.close
 
       private

@@ -16,15 +16,12 @@ module Hikyaku
       ENDING = %i[stop restart halt].freeze
       private_constant :LIFELINE, :ENDING
 
-      # @param launcher [Puma::Launcher]
       def initialize(launcher)
         @launcher = launcher
         @application = Application.find
       end
 
       # Before Puma has loaded the application. Ends Puma, with a sentence, where there can be no hub.
-      #
-      # @return [void]
       def start
         lifeline = inherited
         @application&.make_way
@@ -74,7 +71,6 @@ module Hikyaku
         options[:supported_http_methods] = methods | ["QUERY"] unless methods == :any
       end
 
-      # @return [UNIXSocket, nil] of the program that this one has taken the place of
       def inherited
         number = @launcher.binder.inherited_fds.delete(LIFELINE)
         number && UNIXSocket.for_fd(number)

@@ -17,17 +17,11 @@ module Hikyaku
       private_constant :DECIDED, :ABOUT
 
       class << self
-        # @param config [Config]
-        # @param doubts [Array<String>] sentences for the log, beside the configuration's own
-        # @return [Plan]
-        # @raise [ConfigError] the settings do not fit together
         def of(config, doubts: [])
           config = config.with(listen: LISTEN)
           new("settings" => settings(config), "about" => about(config), "doubts" => doubts_of(config) + doubts)
         end
 
-        # @param config [Config]
-        # @return [Hash{String => Object}] what those must know who talk to its hub
         def about(config) = ABOUT.to_h { |name| [name.to_s, config.public_send(name)] }
 
         private
@@ -48,26 +42,19 @@ module Hikyaku
         def doubts_of(config) = (config.publisher_key ? config : config.with(publisher_key: "of the workers")).doubts
       end
 
-      # @return [Hash{String => Object}] of Config, as a file would have them
       attr_reader :settings
-      # @return [Hash{String => Object}] what those must know who talk to the hub
       attr_reader :about
-      # @return [Array<String>] sentences for the log
       attr_reader :doubts
 
-      # @param parts [Hash{String => Object}]
       def initialize(parts)
         @settings, @about, @doubts = parts.values_at("settings", "about", "doubts")
         freeze
       end
 
-      # @return [String] the same for the same hub: another one must take the place of one that has another
       def digest = Digest::SHA256.hexdigest(JSON.generate([VERSION, settings]))
 
-      # @return [String]
       def to_json(*) = JSON.generate("settings" => settings, "about" => about, "doubts" => doubts)
 
-      # @return [String] without the settings
       def inspect = "#<#{self.class.name} #{about["hub_url"]}>"
     end
   end

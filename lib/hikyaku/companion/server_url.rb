@@ -12,8 +12,6 @@ module Hikyaku
 
       module_function
 
-      # @param binds [Array<String>] where Puma listens, as its configuration has it: `tcp://0.0.0.0:3000`
-      # @return [String, nil] without a path; nil where that is not known: on a Unix socket, or on a port that the system chooses
       def of(binds)
         bind = Array(binds).map { |text| URI.parse(text) }.find { |uri| SCHEMES.key?(uri.scheme) && uri.port.to_i > 0 } or return
         "#{SCHEMES[bind.scheme]}://#{LOCAL.include?(bind.host) ? "localhost" : bind.host}:#{bind.port}"

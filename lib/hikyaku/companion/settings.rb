@@ -13,18 +13,12 @@ module Hikyaku
       DECIDED = %i[listen handover].freeze
       private_constant :FILE, :DECIDED
 
-      # @param given [Hash{Symbol => Object}] as Config.new takes them
       def initialize(**given)
         @given = given
       end
 
-      # @return [Boolean]
       def empty? = @given.empty?
 
-      # @param env [Hash{String => String}]
-      # @param url [String, nil] of the server, without a path: the hub's own begins with it where nobody has said another
-      # @return [Plan]
-      # @raise [ConfigError]
       def plan(env: ENV, url: nil)
         decided = (DECIDED & @given.keys).first
         raise ConfigError, "#{decided}: the hub beside Puma is reached through Puma, and listens nowhere else" if decided
@@ -33,7 +27,6 @@ module Hikyaku
         Plan.of(config)
       end
 
-      # @return [String] without values: Puma shows its options when it is asked to
       def inspect = "#<#{[self.class.name, *@given.keys].join(" ")}>"
       alias_method :to_s, :inspect
 

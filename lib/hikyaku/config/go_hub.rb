@@ -9,8 +9,6 @@ require_relative "go_hub/transport"
 module Hikyaku
   class Config
     # What the variables of the Go hub's image say, as settings of Hikyaku; and what they say that it cannot do.
-    #
-    # @api private
     class GoHub
       DIRECTIVES = "MERCURE_EXTRA_DIRECTIVES"
       TRANSPORT = "MERCURE_TRANSPORT_URL"
@@ -25,15 +23,12 @@ module Hikyaku
       OF_CADDY = /\A(?:CADDY_\w+|GLOBAL_OPTIONS)\z/
       private_constant :DIRECTIVES, :TRANSPORT, :ISSUERS, :SITE, :KEY_SETS, :OF_CADDY
 
-      # @param env [Hash{String => String}]
-      # @raise [ConfigError] names the variable, and the line of the directives
       def initialize(env)
         @env = env.to_h.transform_values { |value| value.to_s.dup.force_encoding(Encoding::UTF_8).scrub("?") }.reject { |_, value| value.strip.empty? }
         @directives = Directives.new(Caddyfile.new(@env.fetch(DIRECTIVES, ""), env: @env, variable: DIRECTIVES).directives)
         @site = ServerName.new(@env.fetch(SITE, ""), SITE)
       end
 
-      # @return [Hash{Symbol => Array(Object, String)}] by the setting's name: a value, and where it was said
       def settings
         found = @directives.settings.slice(*Settings::ALL.map(&:name))
         KEY_SETS.each { |variable, name| found[name] ||= [IssuerBlock.key_set(at(variable), @env[variable]), variable] if @env.key?(variable) }
@@ -43,15 +38,12 @@ module Hikyaku
         found
       end
 
-      # @return [Array<String>] issuers that share the keys of the setting `issuer`, and its place
       def issuers
         @issuers ||= @directives.settings[:trusted_issuers]&.first || @env.fetch(ISSUERS, "").split(/[\s,]+/).reject(&:empty?)
       end
 
-      # @return [String] where they were said
       def issuers_origin = @directives.settings[:trusted_issuers]&.last || ISSUERS
 
-      # @return [Array<String>] sentences, without values that may be secrets
       def doubts
         transport = @directives.history ? [] : history&.doubts.to_a
         [*@directives.doubts, *transport, *@site.doubts, *others]

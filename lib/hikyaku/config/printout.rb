@@ -13,12 +13,10 @@ module Hikyaku
       RESERVED = %w[yes no on off true false null y n].freeze
       private_constant :PLAIN, :RESERVED
 
-      # @param config [Config]
       def initialize(config)
         @config = config
       end
 
-      # @return [String]
       def to_s
         Settings::ALL.group_by(&:group).map { |group, settings| "# #{group}\n#{settings.map { |one| entry(one) }.join}" }.join("\n")
       end

@@ -8,14 +8,10 @@ module Hikyaku
   class Config
     # What settings must and should be together.
     class Rules
-      # @param config [Config]
       def initialize(config)
         @config = config
       end
 
-      # @param serving [Boolean, Symbol] whether a hub is to be run with it, or only talked to; :broker: a broker without a hub
-      # @return [void]
-      # @raise [ConfigError]
       def check!(serving:)
         issuers_are_distinct!
         return unless serving
@@ -28,12 +24,10 @@ module Hikyaku
         handover_takes_the_native_engine!
       end
 
-      # @return [Array<String>] sentences about what works but is probably not meant
       def doubts
         [one_sided, known_secret, audience, other_path, other_generation].compact + exposures
       end
 
-      # @return [Array<String>] sentences about files that hold keys, and that everybody can read
       def exposures
         keys = @config.issuer_list.flat_map { |issuer| [issuer.publisher_key, issuer.subscriber_key, issuer.jwks] }.compact
         files = keys.filter_map { |key| key[%r{\A(?:file:(?://(?=/))?|@)(.+)}i, 1] }

@@ -14,10 +14,6 @@ module Hikyaku
 
       module_function
 
-      # @param path [String]
-      # @param where [String] what names the file, for messages
-      # @return [String] bytes, without the end of the line
-      # @raise [ConfigError] it cannot be read, or others can
       def read(path, where: path)
         File.open(path, "rb") do |file|
           reason = exposure(file.stat)
@@ -28,8 +24,6 @@ module Hikyaku
         raise ConfigError, "#{where} cannot be read: #{Config.reason(error)}"
       end
 
-      # @param path [String]
-      # @return [String, nil] why it is no secret; nil: it is one, or holds none, or cannot be looked at
       def doubt(path)
         reason = exposure(File.stat(path)) or return
         "#{path} holds a secret, and #{reason}: run chmod o-rwx #{path}" unless File.binread(path).match?(PUBLIC)
@@ -37,14 +31,9 @@ module Hikyaku
         nil
       end
 
-      # @param key [String] as a setting has it
-      # @return [Boolean] whether the text itself is a secret
       def literal?(key) = !key.match?(%r{\A(?:file:|@|https?://)}i) && !key.b.match?(PUBLIC)
 
       # A pipe or a device has no permissions that matter.
-      #
-      # @param stat [File::Stat]
-      # @return [String, nil]
       def exposure(stat)
         return unless stat.file? && stat.mode & OTHERS > 0
         "can be #{(stat.mode & 0o004 > 0) ? "read" : "written"} by every user of this machine (mode #{format("%04o", stat.mode & 0o7777)})"

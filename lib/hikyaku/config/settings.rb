@@ -17,7 +17,6 @@ module Hikyaku
       MIB = 1024 * KIB
       private_constant :KIB, :MIB
 
-      # @return [Array<Setting>]
       ALL = [
         ["Process", [
           [:listen, Types.address, "127.0.0.1:3030", "Where to listen; :PORT is every address, PORT alone is 127.0.0.1, port 0 is any free port"],
@@ -141,16 +140,10 @@ module Hikyaku
 
       module_function
 
-      # @param name [Symbol]
-      # @return [Setting]
-      # @raise [KeyError]
       def [](name) = BY_NAME.fetch(name)
 
-      # @param key [String, Symbol] as the file has it
-      # @return [Setting, nil]
       def find(key) = BY_KEY[key.to_s]
 
-      # @return [Array<String>] all keys of the file
       def keys = BY_KEY.keys
     end
   end

@@ -12,11 +12,8 @@ module Hikyaku
     module Sources
       # A setting's value with the place that it came from.
       class Given
-        # @return [Object] in its final form
         attr_reader :value
-        # @return [String] for messages: `--listen`, `HIKYAKU_LISTEN`, `hub.yml:3: listen`, `listen`
         attr_reader :origin
-        # @return [Integer] which counts more
         attr_reader :rank
 
         def initialize(value, origin, rank)
@@ -26,7 +23,6 @@ module Hikyaku
           freeze
         end
 
-        # @return [String] without the value, which may be a secret
         def inspect = "#<#{self.class.name} #{origin}>"
       end
 
@@ -44,19 +40,11 @@ module Hikyaku
 
       module_function
 
-      # @param flags [Hash{Symbol => Object}] by the setting's name; a list for a list
-      # @param env [Hash{String => String}]
-      # @param path [String, nil] of the file
-      # @return [Hash{Symbol => Given}]
-      # @raise [ConfigError]
       def gather(flags: {}, env: {}, path: nil, &spelling)
         hub = GoHub.new(env)
         share_keys(from_file(path).merge(from_environment(env, hub), from_flags(flags, &spelling)), hub)
       end
 
-      # @param settings [Hash{Symbol => Object}] Ruby values; nil stands for the default
-      # @return [Hash{Symbol => Given}]
-      # @raise [ConfigError]
       def from_code(settings)
         settings.compact.to_h do |name, value|
           setting = (Settings.find(name) if Settings.find(name)&.name == name) || unknown(name, Settings::ALL.map(&:name))
@@ -64,8 +52,6 @@ module Hikyaku
         end
       end
 
-      # @yield [setting] how the command writes the setting's flag, without the dashes; as the table does unless told
-      # @return [Hash{Symbol => Given}]
       def from_flags(flags)
         flags.to_h do |name, value|
           setting = Settings[name]
@@ -76,13 +62,11 @@ module Hikyaku
 
       # A variable that is set to nothing is as good as not set: container tools cannot take one away. What directives of the Go hub
       # say counts more than its other variables, and less than Hikyaku's.
-      # @return [Hash{Symbol => Given}]
       def from_environment(env, hub)
         directives = hub.settings.to_h { |name, (value, origin)| [name, give(Settings[name], value, origin, :environment)] }
         directives.merge(from_variables(env)) { |_, directive, variable| variable.origin.start_with?("MERCURE_") ? directive : variable }
       end
 
-      # @return [Hash{Symbol => Given}]
       def from_file(path)
         return {} unless path
         YamlFile.read(path).each_with_object({}) do |(key, (value, line)), found|
@@ -94,7 +78,6 @@ module Hikyaku
       end
 
       # Variables that look as if they were meant for the hub, and say nothing to it.
-      # @return [Array<String>] sentences
       def doubts(env)
         known = GoHub::VARIABLES + Settings::ALL.flat_map(&:variables)
         strange = env.keys.grep(OURS) - known - OTHER_VARIABLES - GoHub::OF_APPLICATIONS - [GoHub::LICENSE]

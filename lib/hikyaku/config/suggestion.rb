@@ -3,8 +3,6 @@
 module Hikyaku
   class Config
     # What somebody probably meant who wrote a name that there is not: a flag, a setting, a variable or a command.
-    #
-    # @api private
     module Suggestion
       # What other servers and brokers call it.
       ELSEWHERE = {
@@ -16,9 +14,6 @@ module Hikyaku
 
       module_function
 
-      # @param word [String]
-      # @param known [Array<String>]
-      # @return [String, nil] one of those
       def for(word, known)
         plain = plain(word)
         names = known.reverse.to_h { |name| [plain(name), name] }

@@ -16,16 +16,9 @@ module Hikyaku
       MARGIN = /\A[ \t\r\n]+|[ \t\r\n]+\z/
       private_constant :MARGIN
 
-      # @return [String, nil] stands for the value in `--help`; nil for a switch
       attr_reader :placeholder
-      # @return [String] completes "expected …"
       attr_reader :expected
 
-      # @param placeholder [String, nil]
-      # @param expected [String]
-      # @param write [#call, nil] makes text of a value that `cast` reads again
-      # @yield [value] the value in its final form; nil when it does not fit
-      # @yieldparam value [Object] what was given, never nil
       # @yieldraise [Invalid] for a reason of its own
       def initialize(placeholder, expected, write: nil, &cast)
         @placeholder = placeholder
@@ -35,9 +28,6 @@ module Hikyaku
         freeze
       end
 
-      # @param value [Object]
-      # @return [Object] frozen
-      # @raise [Invalid]
       def cast(value)
         raise Invalid, "expected text in UTF-8" if value.is_a?(String) && !utf8(value).valid_encoding?
         value = utf8(value).gsub(MARGIN, "") if value.is_a?(String)
@@ -46,11 +36,8 @@ module Hikyaku
         result.freeze
       end
 
-      # @param value [Object]
-      # @return [String]
       def write(value) = @write.call(value)
 
-      # @return [Boolean] `--name` and `--no-name`, without a value
       def switch? = placeholder.nil?
 
       private

@@ -19,21 +19,16 @@ module Hikyaku
 
       module_function
 
-      # @return [Type]
       def switch
         Type.new(nil, "true or false") { |value| (value == true || value == false) ? value : WORDS[value.to_s.downcase] }
       end
 
-      # @param values [Array<String>]
-      # @return [Type]
       def choice(*values, placeholder: values.join("|"))
         Type.new(placeholder, "#{values[0..-2].join(", ")} or #{values.last}") do |value|
           values.find { |known| known.casecmp?(value.to_s) }
         end
       end
 
-      # @param range [Range<Integer>]
-      # @return [Type]
       def count(range = 1..1_000_000_000)
         Type.new("N", "a whole number #{within(range)}") do |value|
           number = value.is_a?(String) ? value[/\A\d{1,18}\z/]&.to_i : value
@@ -41,8 +36,6 @@ module Hikyaku
         end
       end
 
-      # @param range [Range<Integer>]
-      # @return [Type]
       def bytes(range)
         expected = "a number of bytes #{within(range) { |n| in_units(n) }} (K, M and G are understood)"
         Type.new("BYTES", expected, write: ->(n) { in_units(n) }) do |value|
@@ -51,8 +44,6 @@ module Hikyaku
         end
       end
 
-      # @param range [Range<Numeric>]
-      # @return [Type]
       def seconds(range)
         Type.new("SECONDS", "a number of seconds #{within(range)}") do |value|
           number = value.is_a?(String) ? parse_seconds(value) : value
@@ -60,7 +51,6 @@ module Hikyaku
         end
       end
 
-      # @return [Type]
       def text(placeholder, expected = "text without control characters", max_bytes: 4096, format: /\A[^\p{Cntrl}]+\z/)
         Type.new(placeholder, expected) do |value|
           value = value.to_s if value.is_a?(Symbol) || value.is_a?(Integer)
@@ -68,17 +58,14 @@ module Hikyaku
         end
       end
 
-      # @return [Type]
       def folder = text("DIR", "the path of a folder")
 
-      # @return [Type]
       def address
         Type.new("ADDRESS", "HOST:PORT, [IPV6]:PORT, :PORT, PORT or unix:PATH") do |value|
           Address.parse(value.to_s)&.to_s
         end
       end
 
-      # @return [Type]
       def url_path
         Type.new("PATH", "a path that starts with / and has no query, no empty and no dot segments, as /.well-known/mercure") do |value|
           value.dup if value.to_s.match?(%r{\A(?:/(?!\.{1,2}(?:/|\z))[A-Za-z0-9._~!$&'()*+,;=:@-]+)+\z})
@@ -86,20 +73,17 @@ module Hikyaku
       end
 
       # RFC 8707: an absolute URI without a fragment.
-      # @return [Type]
       def uri
         text("URL", "an absolute URL without a fragment", format: /\A[A-Za-z][A-Za-z0-9+.-]*:[[[:graph:]]&&[^#"<>\\^`{|}]]+\z/)
       end
 
       # The value of an Origin header (RFC 6454), or `*`.
-      # @return [Type]
       def origin
         expected = "an origin as https://example.com, without a path, or *"
         text("ORIGIN", expected, format: %r{\A(?:\*|[a-z][a-z0-9+.-]*://(?:\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?)\z}i)
       end
 
       # What it is, is for whoever uses it to find out.
-      # @return [Type]
       def key
         Type.new("KEY", "a secret, a PEM text, a JWK Set, file:PATH or an https URL") do |value|
           raise Type::Invalid, "expected the key itself: #{HIDDEN} only stands for it" if value == HIDDEN
@@ -107,7 +91,6 @@ module Hikyaku
         end
       end
 
-      # @return [Type]
       def key_set
         Type.new("SOURCE", "file:PATH or an https URL (http only on this machine)") do |value|
           value.dup if value.to_s.match?(%r{\A(?:file:.+|https://[^\s/]+.*|http://(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])(?:[:/].*)?)\z})
@@ -115,12 +98,10 @@ module Hikyaku
       end
 
       # RFC 6265: a token.
-      # @return [Type]
       def cookie_name
         text("NAME", "a cookie's name: letters, digits and !#$%&'*+-.^_`|~", max_bytes: 256, format: /\A[A-Za-z0-9!#$%&'*+.^_`|~-]+\z/)
       end
 
-      # @return [Type] an IP address or a network in CIDR notation
       def network
         Type.new("NETWORK", "an IP address or a network as 10.0.0.0/8") do |value|
           require "ipaddr"
@@ -130,7 +111,6 @@ module Hikyaku
         end
       end
 
-      # @return [Type] a policy and a pattern
       def slow_reader
         Type.new("POLICY=PATTERN", "gap=PATTERN or close=PATTERN", write: ->(pair) { pair.join("=") }) do |value|
           policy, pattern = value.is_a?(Array) ? value.map(&:to_s) : value.to_s.split("=", 2)
@@ -138,8 +118,6 @@ module Hikyaku
         end
       end
 
-      # @param value [Integer] bytes
-      # @return [String] with the largest unit that divides it
       def in_units(value)
         unit, factor = UNITS.to_a.reverse.find { |_, size| value >= size && (value % size).zero? } || ["", 1]
         "#{value / factor}#{unit.upcase}"

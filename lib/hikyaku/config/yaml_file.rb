@@ -14,17 +14,12 @@ module Hikyaku
       QUOTE = "put a value that starts with ! in quotes"
       private_constant :MAX_BYTES, :MAX_DEPTH, :QUOTE
 
-      # @param path [String]
-      # @return [Hash{String => Array(Object, Integer)}] each key's value (text, Array, Hash) and its line
-      # @raise [ConfigError]
       def self.read(path) = new(path).entries
 
-      # @param path [String]
       def initialize(path)
         @path = path
       end
 
-      # @return [Hash{String => Array(Object, Integer)}]
       def entries
         # Loaded here: most runs of the command line have no file.
         require "yaml"

@@ -5,8 +5,6 @@ require_relative "advice/hub"
 module Hikyaku
   class Doctor
     # What to change, by what is wrong and by what stands in front of the hub.
-    #
-    # @api private
     module Advice
       # The two ways in which a hub is configured. Both are always said: who looks from outside need not know which it is, and
       # an application may publish to a hub that is a command.
@@ -158,13 +156,8 @@ module Hikyaku
       STATUSES = {400 => :request, 403 => :forbidden, 404 => :paths, 405 => :paths, 429 => :connections, 501 => :paths}.freeze
       private_constant :WAYS, :TABLE, :STATUSES
 
-      # @param status [Integer] that is not what was expected
-      # @return [Symbol] the defect
       def self.defect_of(status) = STATUSES.fetch(status) { (status >= 500) ? :broken : :place }
 
-      # @param defect [Symbol]
-      # @param front [Front, nil]
-      # @return [Array<String>] lines
       def self.on(defect, front)
         lines = TABLE.fetch(defect)
         known = lines.except("any")

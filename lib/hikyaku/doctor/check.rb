@@ -8,24 +8,17 @@ require_relative "words"
 module Hikyaku
   class Doctor
     # One thing that is looked at. A subclass says in `perform` what it found.
-    #
-    # @api private
     class Check
       class << self
-        # @return [String] its name
         def id = name[/\w+\z/].downcase
 
-        # @param text [String, nil] what it looks at, in a few words
-        # @return [String]
         def about(text = nil) = text ? @about = text : @about
       end
 
-      # @param visit [Visit]
       def initialize(visit)
         @visit = visit
       end
 
-      # @return [Array<Finding>]
       def call
         found = catch(:found) { perform }
         Array(found).compact
@@ -47,12 +40,9 @@ module Hikyaku
 
       def ok(message, **measured) = finding(:ok, message, nil, measured)
 
-      # @param defects [Symbol, Array<Symbol>, nil] of Advice
       def warning(message, defects = nil, **measured) = finding(:warn, message, defects, measured)
 
       # What fails comes with what to change.
-      #
-      # @param defects [Symbol, Array<Symbol>] of Advice
       def failed(message, defects, **measured) = finding(:fail, message, defects, measured)
 
       def skipped(message) = finding(:skip, message, nil, {})

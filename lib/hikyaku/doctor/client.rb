@@ -9,8 +9,6 @@ require_relative "stream"
 module Hikyaku
   class Doctor
     # Sends requests, each on a connection of its own, as the clients of a hub do who come from everywhere.
-    #
-    # @api private
     class Client
       # Seconds for whatever should take none.
       PATIENCE = 10
@@ -18,17 +16,10 @@ module Hikyaku
       HEADERS = {"accept-encoding" => "identity", "user-agent" => "hikyaku-doctor/#{VERSION}"}.freeze
       private_constant :PATIENCE, :FORM, :HEADERS
 
-      # @param place [Place]
       def initialize(place)
         @place = place
       end
 
-      # @param method [String]
-      # @param target [String] path and query
-      # @param headers [Hash{String => String}]
-      # @param form [Array, Hash, nil] the body
-      # @return [Exchange] when it is over, or at the latest when nothing came for so long
-      # @raise [ConnectionFailed]
       def request(method, target = @place.target, headers: {}, form: nil)
         exchange = start(Exchange, method, target, headers.merge("connection" => "close"), form)
         exchange.wait(PATIENCE)
@@ -38,19 +29,10 @@ module Hikyaku
         exchange&.close
       end
 
-      # @param parameters [Array<Array(String, String)>] of the query
-      # @param headers [Hash{String => String}]
-      # @return [Stream] whose head may not be there yet; to be closed
-      # @raise [ConnectionFailed]
       def stream(parameters, headers: {})
         start(Stream, "GET", with_query(parameters), {"accept" => "text/event-stream", "cache-control" => "no-store"}.merge(headers), nil)
       end
 
-      # @param alpn [Array<String>]
-      # @param verify [Boolean]
-      # @yieldparam connection [Connection]
-      # @return what the block returns
-      # @raise [ConnectionFailed]
       def connect(alpn: ["http/1.1"], verify: true)
         connection = Connection.new(@place, seconds: PATIENCE, alpn: alpn, verify: verify)
         yield connection

@@ -13,22 +13,14 @@ module Hikyaku
     end
 
     # A socket, with TLS or without, whose every wait has an end.
-    #
-    # @api private
     class Connection
       BYTES = 65_536
       # What an operating system says of a connection that is gone.
       GONE = [IOError, SystemCallError, OpenSSL::SSL::SSLError].freeze
       private_constant :BYTES, :GONE
 
-      # @return [String, nil] the address that was connected to; nil of a Unix socket
       attr_reader :address
 
-      # @param place [Place]
-      # @param seconds [Numeric] to connect and to agree on TLS
-      # @param alpn [Array<String>] protocols to offer
-      # @param verify [Boolean] whether the certificate must be good
-      # @raise [ConnectionFailed]
       def initialize(place, seconds:, alpn: ["http/1.1"], verify: true)
         @place = place
         @deadline = now + seconds
@@ -45,16 +37,10 @@ module Hikyaku
         raise ConnectionFailed, "#{place} cannot be reached: #{Words.quote(error.message)}"
       end
 
-      # @return [OpenSSL::SSL::SSLSocket, nil] for what it says of the certificate and the protocol
       def tls = (@socket if @place.tls?)
 
-      # @return [IO] for IO.select
       def io = @raw
 
-      # @param bytes [String]
-      # @param seconds [Numeric]
-      # @return [void]
-      # @raise [ConnectionFailed]
       def write(bytes, seconds)
         deadline = now + seconds
         until bytes.empty?
@@ -68,8 +54,6 @@ module Hikyaku
         raise ConnectionFailed, "#{@place} takes nothing: #{Words.quote(error.message)}"
       end
 
-      # @param seconds [Numeric] to wait for something; 0: what is there
-      # @return [String, Symbol, nil] bytes; :nothing, in this time; :reset; nil at the end
       def read(seconds = 0)
         deadline = now + seconds
         loop do
@@ -83,7 +67,6 @@ module Hikyaku
         nil
       end
 
-      # @return [void]
       def close
         @raw&.close
       rescue *GONE

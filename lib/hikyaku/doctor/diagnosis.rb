@@ -7,8 +7,6 @@ require_relative "words"
 module Hikyaku
   class Doctor
     # Why a token is refused. The hub does not say, on purpose; what it accepts in its place does.
-    #
-    # @api private
     class Diagnosis
       # Tokens that are tried.
       MOST = 30
@@ -17,18 +15,12 @@ module Hikyaku
       DIFFERING = {issuer: :issuer, audience: :identifier}.freeze
       private_constant :MOST, :OTHER, :DIFFERING
 
-      # @param visit [Visit]
-      # @param role [Symbol]
-      # @yieldparam token [String] to be tried
-      # @yieldreturn [Exchange] what the hub answers to it
       def initialize(visit, role, &attempt)
         @visit = visit
         @role = role
         @attempt = attempt
       end
 
-      # @param answer [Exchange] the refusal
-      # @return [Array(String, Symbol), Array(String, Array<Symbol>)] a sentence, and the defects of Advice
       def of(answer)
         challenge = Challenge.new(answer)
         case answer.status

@@ -9,37 +9,21 @@ module Hikyaku
     # One request, and what comes back: when the head, when each piece of the body, and how it ended.
     #
     # Times are those of the monotonic clock, but for `asked_at` and `answered_at`, which are compared with a server's clock.
-    #
-    # @api private
     class Exchange
       # Of a body that is kept; what follows is counted only.
       KEPT_BYTES = 262_144
       private_constant :KEPT_BYTES
 
-      # @return [HTTP::Parser::Response, nil] nil while it has not come
       attr_reader :head
-      # @return [Float] when the request was sent
       attr_reader :sent_at
-      # @return [Float, nil] when the head was there
       attr_reader :head_at
-      # @return [Float, nil] when the last byte of the body so far came
       attr_reader :last_byte_at
-      # @return [Symbol, nil] :complete, :closed, :reset or :malformed; nil while it goes on
       attr_reader :ended
-      # @return [Float, nil]
       attr_reader :ended_at
-      # @return [String] the body, as much of it as is kept
       attr_reader :body
-      # @return [Time] before the request was sent
       attr_reader :asked_at
-      # @return [Time, nil] when the head was there
       attr_reader :answered_at
 
-      # @param connection [Connection]
-      # @param method [String]
-      # @param bytes [String] the request
-      # @param seconds [Numeric] to send it
-      # @raise [ConnectionFailed]
       def initialize(connection, method, bytes, seconds:)
         @connection = connection
         @parser = HTTP::Parser.new(:response)
@@ -51,9 +35,6 @@ module Hikyaku
       end
 
       # Reads what comes until the block is content, the time is over, or nothing more can come.
-      #
-      # @param seconds [Numeric]
-      # @return [Boolean] whether the block is content; without one, whether the exchange is complete
       def wait(seconds)
         deadline = now + seconds
         loop do
@@ -65,9 +46,6 @@ module Hikyaku
       end
 
       # Reads once.
-      #
-      # @param seconds [Numeric] to wait for something to read
-      # @return [void]
       def pump(seconds = 0)
         return if @ended
         case (bytes = @connection.read(seconds))
@@ -80,23 +58,17 @@ module Hikyaku
         end
       end
 
-      # @return [Boolean] whether the whole answer is there
       def complete? = @ended == :complete
 
-      # @return [Integer, nil]
       def status = @head&.status
 
-      # @param name [String] of a header field
-      # @return [String, nil] its values, joined
       def [](name)
         values = @head ? @head.values(name) : []
         values.join(", ").force_encoding(Encoding::UTF_8).scrub("?") unless values.empty?
       end
 
-      # @return [String, nil] the media type, in lower case
       def type = self["content-type"]&.slice(/\A[^;\s]*/)&.downcase
 
-      # @return [Hash, nil] the body, if it is a JSON object
       def json
         document = JSON.parse(@body)
         document if document.is_a?(Hash)
@@ -104,22 +76,16 @@ module Hikyaku
         nil
       end
 
-      # @return [Boolean] whether it is refused as Hikyaku's hub refuses (RFC 9457)
       def problem? = type == "application/problem+json"
 
-      # @return [String, nil] what a problem document says
       def detail = (json&.fetch("detail", nil).to_s if problem?)
 
-      # @return [Float, nil] seconds from the request to the head
       def head_seconds = (@head_at - @sent_at if @head_at)
 
-      # @return [IO] for IO.select
       def io = @connection.io
 
-      # @return [String, nil] the address that was connected to
       def address = @connection.address
 
-      # @return [void]
       def close = @connection.close
 
       private

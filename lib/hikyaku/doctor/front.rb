@@ -3,8 +3,6 @@
 module Hikyaku
   class Doctor
     # What stands between the hub and its clients, as far as the header fields of an answer tell.
-    #
-    # @api private
     class Front
       # Names as they are given and shown, and by what each is known. Thruster and others tell less of themselves than
       # what stands before them adds, so several may be found.
@@ -23,13 +21,9 @@ module Hikyaku
       # Names that may be given.
       NAMES = SIGNS.keys.freeze
 
-      # @return [Array<String>] from {NAMES}; empty when nothing is known
       attr_reader :names
-      # @return [String, nil] what it calls itself
       attr_reader :server
 
-      # @param answer [Exchange]
-      # @param given [Array<String>] what somebody said stands there
       def initialize(answer, given: [])
         fields = FIELDS.to_h { |name| [name, answer[name].to_s] }
         @server = fields["server"] unless fields["server"].empty?
@@ -37,11 +31,8 @@ module Hikyaku
         freeze
       end
 
-      # @param name [String]
-      # @return [Boolean]
       def include?(name) = @names.include?(name)
 
-      # @return [String] for a sentence: "nginx/1.22.1", "Cloudflare and kamal-proxy"; empty when nothing is known
       def to_s
         return @server.to_s if @names.empty? || (@names.one? && @server&.downcase&.start_with?(@names.first.downcase))
         @names.join(" and ")

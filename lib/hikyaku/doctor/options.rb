@@ -7,8 +7,6 @@ require_relative "front"
 module Hikyaku
   class Doctor
     # What the checks are told beside the URL and the credentials. Frozen.
-    #
-    # @api private
     class Options
       # Names and what they are unless given.
       DEFAULTS = {
@@ -21,9 +19,6 @@ module Hikyaku
 
       attr_reader(*DEFAULTS.keys)
 
-      # @param checks [Array<String>] names of all checks
-      # @param given [Hash{Symbol => Object}]
-      # @raise [ConfigError]
       def initialize(checks, **given)
         unknown = given.keys - DEFAULTS.keys
         raise ConfigError, "doctor has no option #{unknown.first}; it has #{DEFAULTS.keys.join(", ")}" if unknown.any?
@@ -38,12 +33,8 @@ module Hikyaku
 
       # Seconds after which what does not come is taken to be held until something else happens. More than the hub's
       # heartbeat, which may bring it along.
-      #
-      # @return [Numeric]
       def hold = 20 * patience
 
-      # @param name [String] of a check
-      # @return [Boolean] whether it is wanted
       def wants?(name) = (only.empty? || only.include?(name)) && !skip.include?(name)
 
       private

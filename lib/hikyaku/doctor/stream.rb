@@ -8,8 +8,6 @@ module Hikyaku
     # An event stream, with the time at which each event and each comment came.
     #
     # HTML standard, section "Server-sent events".
-    #
-    # @api private
     class Stream < Exchange
       Arrival = Struct.new(:event, :at)
       COMMENT = /[\r\n]:/n
@@ -17,11 +15,8 @@ module Hikyaku
       MOST = 10_000
       private_constant :COMMENT, :MOST
 
-      # @return [Array<Arrival>]
       attr_reader :arrivals
-      # @return [Array<Float>] when each comment came
       attr_reader :comments
-      # @return [Integer] bytes of the body so far
       attr_reader :size
 
       # As Exchange.
@@ -35,10 +30,6 @@ module Hikyaku
       end
 
       # Reads several streams until the block is content or the time is over.
-      #
-      # @param streams [Array<Stream>]
-      # @param seconds [Numeric]
-      # @return [Boolean]
       def self.wait_all(streams, seconds)
         deadline = clock + seconds
         loop do
@@ -54,17 +45,12 @@ module Hikyaku
       def self.clock = Process.clock_gettime(Process::CLOCK_MONOTONIC)
       private_class_method :clock
 
-      # @return [Boolean] whether this is an event stream
       def stream? = status == 200 && type == "text/event-stream"
 
-      # @param id [String]
-      # @return [Arrival, nil]
       def arrival(id) = @arrivals.find { |arrival| arrival.event.id == id }
 
-      # @return [Integer, nil] the reconnection time that was told last, in milliseconds
       def retry = @events.retry
 
-      # @return [Boolean] whether the body is coded, so that its events cannot be read here
       def coded? = !["", "identity"].include?(self["content-encoding"].to_s.downcase)
 
       private

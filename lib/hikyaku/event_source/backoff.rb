@@ -5,8 +5,6 @@ module Hikyaku
     # How long to wait before connecting again: the server's reconnection time after a stream that had been open,
     # doubled with each failure after that up to a limit, and a random share on top, so that clients that lost the same
     # server do not come back together.
-    #
-    # @api private
     class Backoff
       # A server that says 0 is not to be asked without a pause.
       FLOOR = 0.1
@@ -15,9 +13,6 @@ module Hikyaku
       JITTER = 0.25
       private_constant :FLOOR, :CEILING, :JITTER
 
-      # @param retry_seconds [Numeric] until the server says otherwise
-      # @param max_seconds [Numeric] up to which failures double it
-      # @param random [#rand]
       def initialize(retry_seconds:, max_seconds:, random: Random)
         @max = max_seconds
         @random = random
@@ -25,20 +20,15 @@ module Hikyaku
         self.retry_seconds = retry_seconds
       end
 
-      # @param seconds [Numeric] the server's reconnection time
       def retry_seconds=(seconds)
         @base = seconds.clamp(FLOOR, CEILING)
       end
 
       # A stream was opened: the failures before do not count any more.
-      #
-      # @return [void]
       def reset
         @failures = 0
       end
 
-      # @param at_least [Numeric, nil] seconds of a `Retry-After`
-      # @return [Float] seconds to wait now; more the next time
       def next_pause(at_least: nil)
         # 2 ** 40 is more than any limit; a Float would overflow on a night without a network.
         grown = @base * 2**[@failures, 40].min

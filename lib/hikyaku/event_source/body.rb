@@ -9,8 +9,6 @@ module Hikyaku
   class EventSource
     # The body of an answer, as its header says that it is written: Server-Sent Events or MessagePack, compressed or not. A server need not do
     # what it was asked for: one of another make answers with an event stream.
-    #
-    # @api private
     class Body
       EVENTS = {"text/event-stream" => Parser}.freeze
       PARSERS = {
@@ -22,11 +20,6 @@ module Hikyaku
       STEP = 1_024
       private_constant :EVENTS, :PARSERS, :CODINGS, :STEP
 
-      # @param response [Net::HTTPResponse] with the status 200
-      # @param url [#to_s]
-      # @param format [Symbol] that was asked for, :events or :msgpack
-      # @param settings [Hash] of the parser
-      # @raise [Refused] it is no stream, or cannot be decoded
       def initialize(response, url, format:, **settings)
         type = response["content-type"].to_s[/\A[^;]*/].strip.downcase
         parser = PARSERS.fetch(format)[type]
@@ -37,17 +30,10 @@ module Hikyaku
         @gzip = HTTP::ContentCoding.decoder(%w[gzip], max_bytes: nil) if compressed
       end
 
-      # @return [String] see {Parser#last_event_id}
       def last_event_id = @parser.last_event_id
 
-      # @return [Integer, nil] see {Parser#retry}
       def retry = @parser.retry
 
-      # @param bytes [String] the next ones, as they came
-      # @yieldparam event [Event]
-      # @return [void]
-      # @raise [EventTooLarge]
-      # @raise [Malformed]
       def feed(bytes, &block)
         return @parser.feed(bytes, &block) unless @gzip
         (0...bytes.bytesize).step(STEP) { |at| @parser.feed(decoded(bytes.byteslice(at, STEP)), &block) }

@@ -10,30 +10,21 @@ module Hikyaku
     class Refused < StandardError
       include Error
 
-      # @return [Integer, nil] the HTTP status; nil when there was none
       attr_reader :status
-      # @return [Float, nil] seconds after which the server asks to be tried again
       attr_reader :retry_after
 
-      # @param response [Net::HTTPResponse]
-      # @param url [#to_s]
-      # @return [Refused]
       def self.of(response, url)
         status = Integer(response.code, 10)
         new("#{url} answered #{status} in place of an event stream", status: status,
           retry_after: Publisher::Retries.seconds(response["retry-after"]))
       end
 
-      # @param message [String]
-      # @param status [Integer, nil]
-      # @param retry_after [Float, nil] seconds
       def initialize(message, status: nil, retry_after: nil)
         super(message)
         @status = status
         @retry_after = retry_after
       end
 
-      # @return [Boolean] whether the same request may be answered otherwise a little later
       def transient? = !@status.nil? && (@status == 429 || @status.between?(500, 599))
     end
 

@@ -25,25 +25,15 @@ module Hikyaku
       NO_ID = /[\0\r\n]/
       private_constant :ARRAYS, :INTEGERS, :LENGTHS, :NOTHING, :NO_ID
 
-      # @return [String] the id of the last event that had one
       attr_reader :last_event_id
-      # @return [Integer, nil] the reconnection time in milliseconds that the server asked for last
       attr_reader :retry
 
-      # @param last_event_id [String] what an event without an id of its own carries, until one has
-      # @param max_event_bytes [Integer] of one value
       def initialize(last_event_id: "", max_event_bytes: 4_194_304)
         @last_event_id = last_event_id
         @values = Values.new(max_bytes: max_event_bytes)
       end
 
       # An event is given as soon as its last byte is there.
-      #
-      # @param bytes [String] the next bytes of the stream
-      # @yieldparam event [Event]
-      # @return [void]
-      # @raise [Malformed] the parser cannot be used any more
-      # @raise [EventTooLarge] the same
       def feed(bytes, &block)
         @values << bytes
         while (value = @values.shift)

@@ -19,13 +19,9 @@ module Hikyaku
       LF = "\n".ord
       private_constant :BOM, :LINE_END, :CR, :LF
 
-      # @return [String] the id of the last event whose end was seen, with or without data
       attr_reader :last_event_id
-      # @return [Integer, nil] the reconnection time in milliseconds that the server asked for last
       attr_reader :retry
 
-      # @param last_event_id [String] what an event without an id of its own carries, until one has
-      # @param max_event_bytes [Integer] of one line, and of one event's data
       def initialize(last_event_id: "", max_event_bytes: 4_194_304)
         @last_event_id = last_event_id
         @id_buffer = last_event_id
@@ -38,11 +34,6 @@ module Hikyaku
       end
 
       # An event is given as soon as its last byte is there.
-      #
-      # @param bytes [String] the next bytes of the stream
-      # @yieldparam event [Event]
-      # @return [void]
-      # @raise [EventTooLarge] the parser cannot be used any more
       def feed(bytes, &block)
         return if bytes.empty?
         @bytes << bytes.b

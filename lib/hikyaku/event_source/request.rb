@@ -8,8 +8,6 @@ require_relative "errors"
 module Hikyaku
   class EventSource
     # Asks for a stream, and follows redirects. Token and headers of the caller go to the origin of its URL only.
-    #
-    # @api private
     class Request
       MAX_REDIRECTS = 10
       REDIRECTS = [301, 302, 303, 307, 308].freeze
@@ -22,13 +20,6 @@ module Hikyaku
       CODINGS = %i[identity gzip].freeze
       private_constant :MAX_REDIRECTS, :REDIRECTS, :HEADERS, :ACCEPT, :CODINGS
 
-      # @param endpoint [Publisher::Endpoint]
-      # @param method [Symbol] :get, or :query to send the parameters in a body
-      # @param params [Hash, Array] form parameters
-      # @param headers [Hash] of the caller
-      # @param format [Symbol] :events or :msgpack
-      # @param coding [Symbol] :identity or :gzip
-      # @raise [ConfigError]
       def initialize(endpoint, method:, params:, headers:, format: :events, coding: :identity)
         raise ConfigError, "method must be :get or :query, not #{method.inspect}" unless %i[get query].include?(method)
         raise ConfigError, "format must be :events or :msgpack, not #{format.inspect}" unless ACCEPT.key?(format)
@@ -40,15 +31,8 @@ module Hikyaku
         @wanted = {"accept" => ACCEPT.fetch(format), "accept-encoding" => coding.to_s, **HEADERS}.freeze
       end
 
-      # @return [Boolean] whether the caller's headers say who it is
       def credentials? = @headers.key?("authorization") || @headers.key?("cookie")
 
-      # @param last_event_id [String]
-      # @param token [String, nil]
-      # @param use [#call] called with a connection that is not started, and a block that uses it; closes it
-      # @yieldparam response [Net::HTTPResponse] whose body is not read
-      # @return what the block returns
-      # @raise [Refused] the redirects lead nowhere
       def perform(last_event_id:, token:, use:)
         endpoint = @endpoint
         method = @method
@@ -67,7 +51,6 @@ module Hikyaku
         raise Refused, "#{@endpoint} redirects more than #{MAX_REDIRECTS} times"
       end
 
-      # @return [String]
       def to_s = @endpoint.to_s
 
       private

@@ -14,8 +14,6 @@ module Hikyaku
     #     values.shift             # => "\x93\xA1a\xC0\xA0"
     #
     # https://github.com/msgpack/msgpack/blob/master/spec.md
-    #
-    # @api private
     class Values
       # In one another. An event has one level.
       MOST_LEVELS = 32
@@ -24,7 +22,6 @@ module Hikyaku
       Head = Struct.new(:bytes, :directive, :count, :values, :besides)
       private_constant :MOST_LEVELS, :Head
 
-      # @return [Array<Head, nil>] by first byte; 0xC1 begins nothing
       HEADS = begin
         plain = ->(length) { Head.new(1, nil, length, 0, 0) }
         counted = ->(first, values, besides, sizes) { sizes.each_with_index.map { |(size, directive), index| [first + index, Head.new(1 + size, directive, nil, values, besides)] } }
@@ -41,7 +38,6 @@ module Hikyaku
       end
       private_constant :HEADS
 
-      # @param max_bytes [Integer] of one value
       def initialize(max_bytes:)
         @max_bytes = max_bytes
         @bytes = String.new(encoding: Encoding::BINARY)
@@ -49,16 +45,11 @@ module Hikyaku
         begin_at(0)
       end
 
-      # @param bytes [String] the next ones
-      # @return [self]
       def <<(bytes)
         @bytes << bytes.b
         self
       end
 
-      # @return [String, nil] the bytes of the next value that is there as a whole
-      # @raise [Malformed] it cannot be used any more
-      # @raise [EventTooLarge] the same
       def shift
         nil while @open.any? && step
         return forget if @open.any? || @at > @bytes.bytesize
@@ -86,8 +77,6 @@ module Hikyaku
       end
 
       # Over the next head, and the bytes that belong to it, which may not be there yet.
-      #
-      # @return [Boolean] whether the head was there
       def step
         first = @bytes.getbyte(@at) or return false
         head = HEADS[first] or raise Malformed, "the stream is not MessagePack: 0xC1 begins no value"

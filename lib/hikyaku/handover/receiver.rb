@@ -14,11 +14,6 @@ module Hikyaku
       PAUSE = 0.1
       private_constant :MODE, :BACKLOG, :PAUSE
 
-      # @param path [String] of the Unix socket; what a process that has ended left there is replaced
-      # @param logger [Logger]
-      # @yieldparam socket [Socket] the client's; the block's own from now on
-      # @yieldparam request [String] what was read from it
-      # @raise [SystemCallError] the socket cannot be made
       def initialize(path, logger:, &take)
         @path = path
         @logger = logger
@@ -30,8 +25,6 @@ module Hikyaku
       end
 
       # Listens no more. Connections that were taken stay.
-      #
-      # @return [void]
       def close
         @server.close
         File.unlink(@path)
@@ -102,7 +95,6 @@ module Hikyaku
         false
       end
 
-      # @return [Array(String, Socket), nil] nil at the end
       def read(way)
         request, _, flags, *controls = way.recvmsg(MAX_REQUEST_BYTES, 0, nil, scm_rights: true)
         descriptors = controls.flat_map { |control| control.cmsg_is?(:SOCKET, :RIGHTS) ? control.unix_rights : [] }

@@ -11,8 +11,6 @@ module Hikyaku
       GONE = [Errno::EPIPE, Errno::ECONNRESET, Errno::ECONNREFUSED, Errno::ENOTCONN, Errno::ENOENT].freeze
       private_constant :GONE
 
-      # @param path [String] where the hub's process listens for them
-      # @param seconds [Numeric] for a receiver that has much to do
       def initialize(path, seconds: 2)
         @path = path
         @seconds = seconds
@@ -21,20 +19,14 @@ module Hikyaku
 
       # Gives a connection away. The caller's own copy of the descriptor is the caller's to close, and no more than that: to
       # shut the connection down would end it for the receiver, too.
-      #
-      # @param socket [BasicSocket]
-      # @param request [String] what was read from it
-      # @return [Boolean] false: it is still the caller's, because the request is too large or nobody takes it
       def call(socket, request)
         return false if request.bytesize > MAX_REQUEST_BYTES
         rights = Socket::AncillaryData.unix_rights(socket)
         @mutex.synchronize { send(request, rights) }
       end
 
-      # @return [void]
       def close = @mutex.synchronize { forget }
 
-      # @return [String]
       def inspect = "#<#{self.class.name} #{@path}>"
 
       private

@@ -31,17 +31,10 @@ module Hikyaku
       private_constant :MOST_CODINGS, :STAGES, :OFFERED, :IDENTITY, :SHOWN
 
       class << self
-        # @return [String] those that can be undone here, as the field Accept-Encoding has them: "gzip, br, zstd"
         def accepted = @accepted ||= OFFERED.select { |name| STAGES.fetch(name).available? }.join(", ").freeze
 
-        # @param codings [Array<String>] see {.decoder}
-        # @return [Boolean] whether all have names of codings, though for one a gem may be missing
         def known?(codings) = names(codings).all? { |name| STAGES.key?(name) }
 
-        # @param codings [Array<String>] in the order in which they were applied, as the field Content-Encoding has them; in any case
-        # @param max_bytes [Integer, nil] decoded; nil: there is no limit but one on what a single piece may become ({Decoder::MOST_AT_ONCE})
-        # @return [Decoder, nil] nil when there is nothing to undo
-        # @raise [Unsupported] one is not known here, or there are more than 3
         def decoder(codings, max_bytes:)
           names = names(codings)
           return if names.empty?

@@ -40,39 +40,14 @@ module Hikyaku
         ["x-content-type-options", "nosniff"], ["referrer-policy", "no-referrer"]].freeze
       private_constant :LOOPBACK, :MOST_CONNECTIONS, :MOST_STRANGERS, :PATIENCE, :LONGEST_PAUSE, :RESPITE, :IN_A_MOMENT, :FULL, :PAGE_FIELDS
 
-      # @return [Guard, nil]
-      # @api private
       attr_reader :guard
-      # @return [Fields]
-      # @api private
       attr_reader :fields
-      # @return [Destination]
-      # @api private
       attr_reader :destination
-      # @return [Pseudonym, nil]
-      # @api private
       attr_reader :pseudonym
-      # @return [Numeric]
-      # @api private
       attr_reader :patience
-      # @return [String]
       attr_reader :host
-      # @return [Integer] where it listens
       attr_reader :port
 
-      # @param host [String] an address of this machine
-      # @param port [Integer] 0 for any that is free
-      # @param users [Hash{String => String}] passwords by name; without any it listens on the loopback alone
-      # @param allow [Array<String>] what may be reached beside the network at large: see {Destination}
-      # @param ahead [Boolean] whether it pipelines and fetches ahead to begin with; its page can change that, for each user
-      # @param all_fields [Boolean] whether every header field of the browser goes on with every request: see {Fields}
-      # @param via [Boolean] whether it says in each message that it is there, as RFC 9110, section 7.6.3, asks of every proxy; without that it
-      #   does not know requests that come back to it
-      # @param memory [String, nil] see {Client#initialize}
-      # @param patience [Numeric] seconds that a server may take to answer; streams of events may be silent for any time
-      # @param max_connections [Integer] of browsers
-      # @param report [#call, nil] takes a sentence about what went wrong inside
-      # @raise [ConfigError, SystemCallError]
       def initialize(host: "127.0.0.1", port: 0, users: {}, allow: [], ahead: true, all_fields: false, via: true, memory: Client::Memory.default_path,
         patience: PATIENCE, max_connections: MOST_CONNECTIONS, report: nil)
         unless LOOPBACK.match?(host) || users.any?
@@ -99,9 +74,6 @@ module Hikyaku
       end
 
       # Serves until {#stop}, and until what is running then has ended, or was given time enough.
-      #
-      # @yieldparam seconds [Numeric] for which it waits at most, where something is running
-      # @return [void]
       def run
         until @ending.asked?
           socket = accept or next
@@ -117,47 +89,24 @@ module Hikyaku
       end
 
       # Nothing new is taken: no connections, and no requests on those that stand. May be called in a signal's handler.
-      #
-      # @param grace [Numeric] seconds in which answers and tunnels may end that are running; called once more, nothing is waited for
-      # @return [void]
       def stop(grace: 0) = @ending.ask(grace)
 
-      # @return [Ending]
-      # @api private
       attr_reader :ending
-      # @return [Watch]
-      # @api private
       attr_reader :watch
 
-      # @return [String]
       def url = "http://#{authority}"
 
       # What a user has.
-      #
-      # @param user [String, nil] one that {Guard} knows; nil where nobody has to say who they are
-      # @return [Account]
-      # @api private
       def account(user = nil)
         @lock.synchronize { @accounts[user] ||= Account.new(user, memory: @memory, fields: @fields, ahead: @ahead, **options) }
       end
 
       # Closes connections to servers on which nothing is under way.
-      #
-      # @return [void]
-      # @api private
       def rest = @lock.synchronize { @accounts.values }.each(&:rest)
 
-      # @return [#call] see {Client#initialize}
-      # @api private
       def destinations = @destination.method(:check)
 
       # The proxy's own page, and its one switch.
-      #
-      # @param request [Parser::Request]
-      # @param body [String]
-      # @param account [Account] of who asks
-      # @return [Array(Reply, String)]
-      # @api private
       def page(request, body, account)
         return Reply.plain(421, "this is a proxy: set it as one, and ask for http://#{Report::HOST}/", request) unless ours?(request)
         return switched(request, body, account) if request.method == "POST" && request.path == "/switch"
@@ -166,7 +115,6 @@ module Hikyaku
         [Reply.new(200, PAGE_FIELDS, request, length: html.bytesize), (request.method == "HEAD") ? "" : html]
       end
 
-      # @return [String]
       def inspect = "#<#{self.class} #{url}>"
 
       private
@@ -228,7 +176,6 @@ module Hikyaku
       # Strangers have places of their own, and those of them that have to go are a moment in going.
       def place? = @lock.synchronize { @talking.size } < @max_connections + (@guard ? 2 * MOST_STRANGERS : 0)
 
-      # @return [Boolean] whether there is a place for one more who is known
       def introduce(socket)
         @strangers.go(socket)
         return true unless @guard

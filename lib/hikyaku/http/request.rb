@@ -26,28 +26,14 @@ module Hikyaku
       LATER = 3
       private_constant :USUAL, :NONE, :SAFE, :IDEMPOTENT, :TOKEN, :CONTROL, :OURS, :LENGTH, :NUMBER, :MOST_HEADERS, :MOST_METHOD_BYTES, :FIRST, :LATER
 
-      # @return [String] in upper case
       attr_reader :method
-      # @return [Address]
       attr_reader :address
-      # @return [Array<Array(String, String)>] names in lower case, and values, binary
       attr_reader :headers
-      # @return [String, #read, nil]
       attr_reader :body
-      # @return [Numeric] what is lower is more urgent
       attr_reader :priority
-      # @return [Array] the same for requests that have the same answer
       attr_reader :key
-      # @return [Integer, nil] bytes of a body that is read, where they are known
       attr_reader :length
 
-      # @param method [String, Symbol]
-      # @param url [String, URI, Address]
-      # @param headers [Hash, Array<Array(String, String)>] several values of a name as an Array
-      # @param body [String, #read, nil] something that is read is sent once only; in chunks, where neither it nor the field Content-Length says how long it is
-      # @param priority [Numeric, nil] what is lower is asked for earlier; nil: by the kind of the resource
-      # @param alone [Boolean] whether it wants a connection to itself
-      # @raise [InvalidURL, ArgumentError]
       def initialize(method, url, headers: {}, body: nil, priority: nil, alone: false)
         @method = USUAL[method] || checked_method(method)
         @address = Address.parse(url)
@@ -62,35 +48,22 @@ module Hikyaku
         freeze
       end
 
-      # @return [Boolean] whether asking changes nothing: RFC 9110, section 9.2.1
       def safe? = SAFE.include?(@method)
 
-      # @return [Boolean] whether asking twice is as asking once: RFC 9110, section 9.2.2
       def idempotent? = IDEMPOTENT.include?(@method) && !once?
 
-      # @return [Boolean] whether others may be under way on its connection
       def pipelined? = safe? && !@alone
 
-      # @return [Boolean] whether others who ask for the same may have the same answer
       def shared? = pipelined? && (@method == "GET" || @method == "HEAD")
 
-      # @param name [String] in lower case
-      # @return [String, nil] the first value
       def [](name) = @headers.assoc(name)&.last
 
-      # @param address [Address]
-      # @param method [String]
-      # @param headers [Array<Array(String, String)>]
-      # @param body [String, nil]
-      # @return [Request] what a redirect leads to
       def redirected(address, method: @method, headers: @headers, body: @body)
         self.class.new(method, address, headers: headers, body: body, priority: @priority, alone: @alone)
       end
 
-      # @return [Boolean] whether its body can be read but once
       def once? = !@body.nil? && !@body.is_a?(String)
 
-      # @return [String] without what may be secret
       def inspect = "#<#{self.class} #{@method} #{@address.url}>"
 
       private

@@ -15,8 +15,6 @@ module Hikyaku
     #
     # Mercure draft-08, section "Subscription", asks for such limits.
     class Admission
-      # @param total [Integer, nil] nil: any number
-      # @param per_address [Integer, nil] nil: any number
       def initialize(total: nil, per_address: nil)
         @total = total
         @per_address = per_address
@@ -25,14 +23,9 @@ module Hikyaku
         @addresses = Hash.new(0)
       end
 
-      # @return [Integer] how many were refused because there are too many in total
       attr_reader :refused_total
-      # @return [Integer] how many were refused because there are too many of their address
       attr_reader :refused_address
 
-      # @param address [String, nil] nil where there is none, as on a Unix socket: then only the total counts
-      # @return [void]
-      # @raise [TooManyConnections]
       def admit(address)
         if @total && @count >= @total
           @refused_total += 1
@@ -47,8 +40,6 @@ module Hikyaku
         @addresses[client] += 1 if client
       end
 
-      # @param address [String, nil] of a subscriber that was admitted and has left
-      # @return [void]
       def release(address)
         @count -= 1
         client = address && ClientAddress.client(address)

@@ -13,9 +13,6 @@ module Hikyaku
 
       def initialize = @root = node("", nil)
 
-      # @param beginning [String]
-      # @param cost [Numeric] above 0
-      # @return [void]
       def add(beginning, cost)
         key = key_of(beginning)
         node, beyond = walk(key)
@@ -26,8 +23,6 @@ module Hikyaku
       end
 
       # Takes away what was added.
-      #
-      # @return [void]
       def remove(beginning, cost)
         node, = walk(key_of(beginning))
         node.cost -= cost
@@ -36,9 +31,6 @@ module Hikyaku
       end
 
       # The heaviest that texts with this beginning lead to: the beginnings that begin it, and one way of those that it begins.
-      #
-      # @param beginning [String]
-      # @return [Numeric]
       def through(beginning)
         key = key_of(beginning)
         node, beyond = walk(key)
@@ -52,10 +44,8 @@ module Hikyaku
         cost
       end
 
-      # @return [Boolean]
       def empty? = @root.cost.zero? && @root.children.empty?
 
-      # @return [String]
       def inspect = "#<#{self.class}>"
 
       private

@@ -13,8 +13,6 @@ module Hikyaku
 
       module_function
 
-      # @param text [String, nil]
-      # @return [Array<IPAddr>] as it is written, and as IPv4 when it is mapped; empty: it is no address
       def forms(text)
         return [] if text.nil? || text.include?("/")
         address = IPAddr.new(text)
@@ -23,18 +21,11 @@ module Hikyaku
         []
       end
 
-      # @param text [String, nil]
-      # @return [IPAddr, nil] nil: it is no address
       def parse(text) = forms(text).last
 
-      # @param text [String, nil]
-      # @return [Boolean] whether it is 127.x.x.x or ::1
       def loopback?(text) = parse(text)&.loopback? || false
 
       # Under which name a client is counted: its address, but of an IPv6 address the /64.
-      #
-      # @param text [String]
-      # @return [String]
       def client(text)
         return text unless text.include?(":")
         address = parse(text) or return text

@@ -19,11 +19,6 @@ module Hikyaku
 
       module_function
 
-      # @param id [String] the event id
-      # @param data [String] any text; each line becomes a `data` field, whether CR, LF or CRLF ends it
-      # @param type [String, nil] the event type; the browser's `message` when nil
-      # @param retry_after [Integer, nil] milliseconds before a client reconnects
-      # @return [String] the event's bytes, frozen, binary
       def encode(id:, data:, type: nil, retry_after: nil)
         event = "event: #{type}\n" if type && !type.empty?
         wait = "retry: #{retry_after}\n" if retry_after
@@ -32,23 +27,14 @@ module Hikyaku
       end
 
       # What stands before an event in a stream whose events name the matchers that selected them. Patterns hold no line breaks.
-      #
-      # @param matchers [Array<Matcher>]
-      # @return [String] whole fields, binary
       def names(matchers) = matchers.map { |matcher| "#{FIELDS.fetch(matcher.type)}: #{matcher.pattern}\n" }.join.b
 
       # An event without an id: it leaves the reader's cursor where it is.
-      #
-      # @param data [String] one line
-      # @param type [String, nil]
-      # @return [String] frozen, binary
       def transient(data:, type: nil)
         frame = type ? "event: #{type}\n" : +""
         (frame + "data: #{data}\n\n").b.freeze
       end
 
-      # @param milliseconds [Integer] when the client should come back
-      # @return [String] frozen, binary
       def retry_after(milliseconds) = "retry: #{milliseconds}\n\n".b.freeze
     end
   end

@@ -35,38 +35,22 @@ module Hikyaku
       SHARE = 4
       private_constant :SHARE
 
-      # @param name [Symbol] of NAMES
-      # @param coding [Symbol] of CODINGS
-      # @return [Boolean] it is what every engine sends: Server-Sent Events, not compressed
-      # @raise [UnknownForm]
       def self.plain?(name, coding)
         raise UnknownForm, "there is no form #{name.inspect}: use #{NAMES.join(" or ")}" unless NAMES.include?(name)
         raise UnknownForm, "streams have no coding #{coding.inspect}: use #{CODINGS.join(" or ")}" unless CODINGS.include?(coding)
         name == :events && coding == :identity
       end
 
-      # @param name [Symbol] of NAMES
-      # @return [void]
-      # @raise [FormNotOffered] its events cannot name the matchers that selected them
       def self.refuse_naming(name)
         raise FormNotOffered, "only Server-Sent Events name the matchers that selected them: use the form :events" unless name == :events
       end
 
-      # @return [Symbol]
       attr_reader :name
-      # @return [Symbol]
       attr_reader :coding
-      # @return [Form, nil] the same without the coding, if that is another form
       attr_reader :plain
-      # @return [Integer] how many streams have it
       attr_accessor :streams
-      # @return [Portion, nil] what those receive next, of one feed, who share nothing else: gathered once
       attr_accessor :portion
 
-      # @param name [Symbol]
-      # @param coding [Symbol]
-      # @param log [Log::Ring]
-      # @param plain [Form, nil] the same without the coding, if that is another form
       def initialize(name, coding, log:, plain: nil)
         @name = name
         @coding = coding
@@ -79,35 +63,21 @@ module Hikyaku
         @said = @saying = nil
       end
 
-      # @return [Boolean]
       def gzip? = @coding == :gzip
 
-      # @param position [Integer] of the record
-      # @param record [Record]
-      # @return [Piece] the event, decodable wherever it is put
       def piece(position, record)
         @shelf.fetch(position) { gzip? ? @blocks.piece(bytes(position, record)) : Piece.new(written(record.frame)) }
       end
 
-      # @param position [Integer] of the record
-      # @param record [Record]
-      # @return [String] the event before it is compressed
       def bytes(position, record) = @plain ? @plain.piece(position, record).bytes : record.frame
 
       # An event and what stands before it for one alone, which is not compressed: the event's own bytes are as all have them.
-      #
-      # @param names [String] see Event.names
-      # @param piece [Piece] the event
-      # @return [Piece] decodable wherever it is put
       def named(names, piece)
         return piece if names.empty?
         Piece.new(Blocks.stored(names) + piece.bytes, Zlib.crc32_combine(Zlib.crc32(names), piece.crc, piece.size), names.bytesize + piece.size)
       end
 
       # What is said to one alone, or to some at the same time.
-      #
-      # @param frame [String] one or more, as Server-Sent Events
-      # @return [Piece] decodable wherever it is put
       def said(frame)
         return @heartbeat if frame == Event::HEARTBEAT
         return @saying if frame == @said
@@ -116,10 +86,6 @@ module Hikyaku
       end
 
       # What is said last: then the stream ends in order.
-      #
-      # @param subscriber [Subscriber]
-      # @param frame [String] as Server-Sent Events
-      # @return [String]
       def ending(subscriber, frame)
         piece = piece_of(frame)
         return piece.bytes unless gzip?
@@ -128,7 +94,6 @@ module Hikyaku
         "".b << beginning << piece.bytes << Blocks.trailer(subscriber)
       end
 
-      # @return [String]
       def inspect = "#<#{self.class.name} #{@name} #{@coding}>"
 
       private

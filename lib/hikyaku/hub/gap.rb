@@ -19,11 +19,6 @@ module Hikyaku
     module Gap
       module_function
 
-      # @param id [String] from where the stream goes on
-      # @param after [String] the last event that the reader has
-      # @param reason [String]
-      # @param matchers [Array<Matcher>] whose events may be missing; none: any
-      # @return [String] the event's bytes
       def event(id:, after:, reason:, matchers: [])
         document = {type: "gap", reason: reason, last_event_id: printable(after)}
         unless matchers.empty?

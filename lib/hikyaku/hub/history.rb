@@ -15,11 +15,8 @@ module Hikyaku
       RECENT_SHARE = 32
       private_constant :OVERHEAD, :RECENT, :RECENT_SHARE
 
-      # @return [Integer] bytes that they may cost
       attr_reader :capacity
 
-      # @param capacity [Integer] bytes
-      # @param topics [Topics] of the hub
       def initialize(capacity:, topics:)
         @capacity = capacity
         @topics = topics
@@ -30,10 +27,6 @@ module Hikyaku
       end
 
       # Appends a record and evicts the oldest ones while there are too many bytes.
-      #
-      # @param record [Record]
-      # @param chosen [Boolean] its publisher chose the id
-      # @return [Integer] its position
       def append(record, chosen: false)
         position = @ring.append(record.head, record.frame)
         @ids.add(record.id, position) if chosen
@@ -43,34 +36,24 @@ module Hikyaku
       end
 
       # Appends a record further on: there is none at the positions between.
-      #
-      # @param position [Integer] of the record, not below the one that it would have
-      # @param record [Record]
-      # @return [Integer] its position
       def append_at(position, record)
         forget_recent
         @ring.leave_out_until(position)
         append(record)
       end
 
-      # @param position [Integer] the oldest that is kept
-      # @return [void]
       def keep_from(position)
         @ring.keep_from(position)
         @ids.keep_from(@ring.first)
         forget_recent if @recent.size > size
       end
 
-      # @param position [Integer] of the next record: see Log::Ring
-      # @return [void]
       def go_on_at(position)
         @ring.go_on_at(position)
         @ids.keep_from(@ring.first)
         forget_recent
       end
 
-      # @param position [Integer]
-      # @return [Record, nil] nil when it was evicted or not yet written
       def [](position)
         from_newest = @ring.head - position
         return @recent[-1 - from_newest] if from_newest >= 0 && from_newest < @recent.size
@@ -78,20 +61,14 @@ module Hikyaku
         Record.unpack(packed, @topics) if packed
       end
 
-      # @param id [String] that a publisher chose
-      # @return [Integer, nil] the earliest retained position that bears it
       def position_of(id) = @ids[id]
 
-      # @return [Integer] the oldest retained position; `head + 1` when nothing is retained
       def first = @ring.first
 
-      # @return [Integer] the newest position; 0 before the first append
       def head = @ring.head
 
-      # @return [Integer] how many positions are retained
       def size = @ring.size
 
-      # @return [Integer] bytes that they cost
       def bytes = @ring.bytes + @ids.bytes
 
       private

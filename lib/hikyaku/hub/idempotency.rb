@@ -8,11 +8,8 @@ module Hikyaku
     # Remembers the keys of publishes for a while, so that a repeated request gives the first one's id and publishes
     # nothing twice. Bounded in number; the oldest are forgotten first.
     class Idempotency
-      # @return [String] which nobody else has
       attr_reader :name
 
-      # @param limit [Integer] how many keys are remembered
-      # @param seconds [Numeric] for how long
       def initialize(limit: 10_000, seconds: 86_400)
         @limit = limit
         @seconds = seconds
@@ -20,12 +17,6 @@ module Hikyaku
         @name = SecureRandom.alphanumeric(16).freeze
       end
 
-      # @param key [Object] who and which: the publisher and its key
-      # @param fingerprint [Object] what was published
-      # @param now [Float] seconds
-      # @yieldreturn [String] the id of the new event
-      # @return [String] the event id
-      # @raise [KeyReused] the key was used for something else
       def fetch(key, fingerprint, now:)
         forget(now)
         if (known = @known[key])

@@ -44,20 +44,6 @@ module Hikyaku
       MUCH = 512
       private_constant :TOPIC_TABLE_BYTES, :SPARE, :MUCH, :Compiled
 
-      # @param topics [Topics] of the hub
-      # @param documents [SubscriptionDocument, nil] of subscription events; nil: there are none
-      # @param history [Integer] bytes of the log's ring
-      # @param heartbeat [Numeric, nil] seconds of silence before a comment is sent; nil or 0: never
-      # @param max_lifetime [Numeric, nil] seconds after which a stream is closed; nil or 0: never
-      # @param gap_policy [#call, nil] asked once with each matcher, says `:gap` or `:close` for a reader that the ring passed
-      # @param max_connections [Integer, nil] subscribers in total
-      # @param max_connections_per_address [Integer, nil] subscribers of one client address
-      # @param max_pattern_cost_total [Integer, nil] what matching the patterns in use may cost: see PatternBudget
-      # @param max_pattern_cost_per_address [Integer, nil] the same of those that came from one client address
-      # @param max_pattern_cost_per_beginning [Integer, nil] the same of those whose fixed beginnings begin one another
-      # @param storage [Hash, nil] what keeps the log over a restart: see Storage#initialize, with the folder as `folder`
-      # @param key [String] 16 random bytes: of the event ids
-      # @param secret [String] 16 random bytes: of hashes, subscribers' ids and chance
       def initialize(topics:, documents: nil, history: 32 * 1024 * 1024, heartbeat: 15, max_lifetime: nil, gap_policy: nil,
         max_connections: nil, max_connections_per_address: nil, max_pattern_cost_total: nil, max_pattern_cost_per_address: nil,
         max_pattern_cost_per_beginning: nil, storage: nil, key: SecureRandom.bytes(16), secret: SecureRandom.bytes(16))
@@ -143,41 +129,21 @@ module Hikyaku
       def notify(topic, frame) = _notify(topic, frame)
 
       # Whether anybody subscribes to exactly this topic.
-      #
-      # @param topic [String]
-      # @return [Boolean]
       def watched?(topic) = _watched(topic)
 
       # Sends bytes to one subscriber at the next event boundary.
-      #
-      # @param subscriber [Subscriber]
-      # @param bytes [String]
-      # @return [void]
       def control(subscriber, bytes) = _control(subscriber.serial, bytes)
 
       # Marks a subscriber to be closed by the driver.
-      #
-      # @param subscriber [Subscriber]
-      # @param reason [Symbol] :hung_up, :overrun, :expired, :lifetime, :disconnected or :shutdown
-      # @return [void]
       def close(subscriber, reason) = _close(subscriber.serial, reason)
 
       # Marks all subscribers of a subject to be closed.
-      #
-      # @param subject [String]
-      # @return [Integer] how many
       def disconnect(subject) = _disconnect(subject)
 
       # Marks all subscribers to be closed whose grants the block selects.
-      #
-      # @yieldparam grant [Grant]
-      # @yieldreturn [Boolean]
-      # @return [Integer] how many
       def expel = _expel(@grants.tags { |grant| yield grant })
 
       # Marks all subscribers to be closed, and announces no end any more.
-      #
-      # @return [void]
       def shutdown = _shutdown
 
       def tick(now:)
@@ -207,26 +173,18 @@ module Hikyaku
       def rekey = _rekey(SecureRandom.bytes(16))
 
       # The matcher that is in use for this type and pattern, so that a pattern is compiled once however many use it.
-      #
-      # @return [Matcher, nil]
       def matcher(type, pattern)
         tag = _user_of(type, pattern) or return
         @grants[tag]&.matchers&.find { |matcher| matcher.type == type && matcher.pattern == pattern }
       end
 
-      # @return [Integer]
       def subscriber_count = _subscriber_count
 
       def lag = _lag
 
-      # @return [Hash{Symbol => Integer}] see Engine#stats; also delivered_bytes, topics and topic_bytes (of the table), gaps and
-      #   overruns (readers that the ring has passed), refused_total, refused_address and refused_cost
       def stats = _stats
 
       # Lets go of what was kept for subscribers that are gone and for decisions that were forgotten. Now and then, alone.
-      #
-      # @return [Boolean] whether so much that memory should be given back to the system: see `trim`
-      # @api private
       def tidy
         count = subscriber_count
         return false if @tidied == [count, @grants.tag]
@@ -240,40 +198,21 @@ module Hikyaku
       end
 
       # Gives memory back to the system that was freed. Takes a while; any thread may do it, without a lock.
-      #
-      # @return [void]
-      # @api private
       def trim
         GC.start
         _trim
       end
 
       # The grant as the engine has it, for drivers that answer requests by themselves.
-      #
-      # @param grant [Grant]
-      # @return [Compiled]
-      # @api private
       def compile(grant) = @grants.compile(grant)
 
       # Forgets the object of a subscriber that a driver has taken over; whoever asks for it later gets another.
-      #
-      # @param subscriber [Subscriber]
-      # @return [void]
-      # @api private
       def handed_over(subscriber) = @subscribers.delete(subscriber.serial)
 
-      # @param serial [Integer] of a subscriber
-      # @return [Array, nil] see Subscriber; nil when it is gone
-      # @api private
       def state_of(serial) = _state(serial)
 
-      # @param subscriber [Subscriber]
-      # @param frame [String] as Server-Sent Events
-      # @return [String] see Subscriber#last_words
-      # @api private
       def last_words_for(subscriber, frame) = _farewell(subscriber.serial, frame) || frame
 
-      # @return [String] without its contents
       def inspect = "#<#{self.class.name}>"
 
       private

@@ -32,7 +32,6 @@ module Hikyaku
       end
       private_constant :Layer
 
-      # @return [Integer, nil] where the stream goes on behind the rest of the event of which it has a part
       attr_accessor :resumes_at
 
       def initialize
@@ -41,12 +40,6 @@ module Hikyaku
       end
 
       # Puts a layer on the others, because the stream goes back from here.
-      #
-      # @param here [Integer] the position up to which it was sent what is for it
-      # @param grant [Grant]
-      # @param subscriptions [Array<Subscription>]
-      # @return [void]
-      # @raise [TooManyRewinds]
       def add(here, grant, subscriptions)
         pass(here)
         raise TooManyRewinds, FULL if @layers.size >= LIMIT
@@ -54,46 +47,26 @@ module Hikyaku
       end
 
       # What the stream is from now on.
-      #
-      # @param subscriptions [Array<Subscription>]
-      # @return [void]
       def settle(subscriptions)
         @ends = (@layers.map(&:to) + subscriptions.map(&:from)).max
       end
 
       # Forgets what the stream has passed.
-      #
-      # @param cursor [Integer]
-      # @return [void]
       def pass(cursor) = @layers.reject! { |layer| layer.to <= cursor }
 
-      # @param cursor [Integer]
-      # @return [Boolean] not everything behind the cursor that a matcher selects is for the stream
       def restricts?(cursor) = cursor < @ends
 
-      # @param record [Record]
-      # @param position [Integer] of the record
-      # @return [Boolean] it was sent already
       def had?(record, position) = @layers.any? { |layer| layer.had?(record, position) }
 
-      # @param subscriptions [Array<Subscription>]
-      # @param record [Record]
-      # @param position [Integer] of the record
-      # @return [Boolean] one of the matchers selects it
       def selects?(subscriptions, record, position)
         subscriptions.any? { |subscription| subscription.from < position && record.matched_by?(subscription.matcher) }
       end
 
-      # @param subscriptions [Array<Subscription>]
-      # @return [Integer] from here on, the feeds together know what the matchers select
       def indexed_from(subscriptions)
         late = subscriptions.reject { |subscription| subscription.feed.covers?(subscription.from) }
         late.map { |subscription| subscription.feed.since - 1 }.max || 0
       end
 
-      # @param subscriptions [Array<Subscription>]
-      # @param cursor [Integer] at least `indexed_from`
-      # @return [Integer, nil] the first position after it that one of the matchers selects
       def nearest(subscriptions, cursor)
         subscriptions.filter_map { |subscription| subscription.feed.next_after([cursor, subscription.from].max) }.min
       end

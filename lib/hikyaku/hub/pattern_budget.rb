@@ -16,17 +16,11 @@ module Hikyaku
     # wait, so there the engine in Ruby counts what it takes itself. docs/topic-program.md, section "Cost", has the units.
     class PatternBudget
       # What is refused, by limit.
-      #
-      # @param limit [Symbol] :address or :hub
-      # @return [String]
       def self.refusal(limit)
         whose = (limit == :address) ? "your address" : "this hub"
         "the patterns would cost too much beside those that are in use at #{whose}: use fewer patterns, simpler ones, or such that begin with more fixed text"
       end
 
-      # @param total [Integer, nil] steps for each byte of a topic; nil: any number
-      # @param per_address [Integer, nil] the same of one address
-      # @param per_beginning [Integer, nil] the same of patterns whose beginnings begin one another
       def initialize(total: nil, per_address: nil, per_beginning: nil)
         @limit = total
         @limit_of_address = per_address
@@ -36,15 +30,9 @@ module Hikyaku
         @beginnings = Hash.new { |groups, group| groups[group] = BeginningCosts.new }
       end
 
-      # @return [Integer] what the patterns in use cost
       attr_reader :total
-      # @return [Integer] how many subscribers and changes were refused
       attr_reader :refused
 
-      # @param matchers [Array<Matcher>] that are not in use
-      # @param address [String, nil] nil: nobody in particular is charged
-      # @return [void]
-      # @raise [PatternsTooCostly] nothing was charged
       def charge(matchers, address)
         charged = []
         matchers.each do |matcher|
@@ -59,9 +47,6 @@ module Hikyaku
         raise
       end
 
-      # @param matcher [Matcher] that was charged, and that nobody uses any more
-      # @param address [String, nil]
-      # @return [void]
       def refund(matcher, address)
         count(matcher, address, -matcher.cost) unless matcher.cost.zero?
       end

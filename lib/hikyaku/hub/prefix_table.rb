@@ -13,8 +13,6 @@ module Hikyaku
         @by_length = {}
       end
 
-      # @param prefix [String] may be empty
-      # @param thing [Object] known by identity
       def add(prefix, thing)
         prefix = prefix.byteslice(0, LONGEST)
         prefixes = (@by_length[prefix.bytesize] ||= {})
@@ -22,9 +20,6 @@ module Hikyaku
       end
 
       # Removes a thing. O(1).
-      #
-      # @param prefix [String]
-      # @param thing [Object]
       def remove(prefix, thing)
         prefix = prefix.byteslice(0, LONGEST)
         prefixes = @by_length[prefix.bytesize] or return
@@ -35,8 +30,6 @@ module Hikyaku
         @by_length.delete(prefix.bytesize) if prefixes.empty?
       end
 
-      # @param string [String]
-      # @yieldparam thing [Object]
       def each_candidate(string, &block)
         bytes = string.b
         @by_length.each do |length, prefixes|
@@ -45,7 +38,6 @@ module Hikyaku
         end
       end
 
-      # @return [Boolean]
       def empty? = @by_length.empty?
     end
   end

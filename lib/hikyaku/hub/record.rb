@@ -11,14 +11,9 @@ module Hikyaku
       LENGTH_BYTES = 4
       private_constant :HEAD, :HEAD_BYTES, :LENGTH, :LENGTH_BYTES
 
-      # @return [String] the event, frozen, binary
       attr_reader :frame
-      # @return [String] the event id
       attr_reader :id
 
-      # @param packed [String] see #head, and behind it the frame; binary
-      # @param table [Topics] of the hub
-      # @return [Record]
       def self.unpack(packed, table)
         private, count, id_bytes = packed.unpack(HEAD)
         lengths = packed.unpack("#{LENGTH[0]}#{count}", offset: HEAD_BYTES)
@@ -29,8 +24,6 @@ module Hikyaku
         new(frame: frame, topics: topics, id: id, private: private == 1, table: table)
       end
 
-      # @param topics [Array<Topic>, Array<String>]
-      # @param table [Topics, nil] where the topics are known by these strings
       def initialize(frame:, topics:, id:, private:, table: nil)
         @frame = frame
         @topics = topics
@@ -39,7 +32,6 @@ module Hikyaku
         @private = private
       end
 
-      # @return [Array<Topic>] none: it is for all, whatever they subscribe to
       def topics
         if @table
           @topics = @topics.map { |topic| @table[topic] }
@@ -48,7 +40,6 @@ module Hikyaku
         @topics
       end
 
-      # @return [String] what the log keeps beside the frame, binary
       def head
         values = topics.map(&:value)
         head = [private? ? 1 : 0, values.size, @id.bytesize].pack(HEAD) << values.map(&:bytesize).pack(LENGTH)
@@ -56,11 +47,8 @@ module Hikyaku
         head << @id.b
       end
 
-      # @return [Boolean] only for readers whose grant covers one of the topics
       def private? = @private
 
-      # @param matcher [Matcher]
-      # @return [Boolean] the matcher selects one of the topics
       def matched_by?(matcher) = topics.empty? || topics.any? { |topic| matcher.match?(topic) }
     end
   end

@@ -13,9 +13,6 @@ module Hikyaku
       LINE = %r{\A(\d+\.\d{6}) ([A-Za-z0-9+/]*=*)\n\z}
       private_constant :LINE
 
-      # @param path [String, nil] of the file that keeps them, in a folder that no other process writes to
-      # @param limit [Integer] how many subjects are remembered
-      # @raise [StorageFailed]
       def initialize(path: nil, limit: 100_000)
         @limit = limit
         @revoked = {}
@@ -24,9 +21,6 @@ module Hikyaku
         failing { open_file } if path
       end
 
-      # @param subject [String]
-      # @param at [Float] seconds since 1970
-      # @return [void]
       def add(subject, at)
         @revoked.delete(subject)
         @revoked.shift while @revoked.size >= @limit
@@ -34,10 +28,6 @@ module Hikyaku
       end
 
       # Brings the revocation of a subject to the disk, where there is a file.
-      #
-      # @param subject [String]
-      # @return [void]
-      # @raise [StorageFailed] it holds until the process ends
       def keep(subject)
         return unless @file
         failing do
@@ -50,18 +40,12 @@ module Hikyaku
 
       # A time in whole seconds may lie anywhere in its second: such a token is refused in the second of the revocation, too.
       # Hikyaku's own tokens say when they were issued in fractions of a second, so that a user can sign in again at once.
-      #
-      # @param subject [String, nil]
-      # @param issued_at [Float, nil] seconds since 1970; a token that does not say when it was issued counts as old
-      # @return [Boolean]
       def cover?(subject, issued_at)
         revoked_at = @revoked[subject] or return false
         issued_at.nil? || issued_at <= ((issued_at == issued_at.floor) ? revoked_at.floor : revoked_at)
       end
 
       # Leaves the file to the process that this one was forked from, or ends.
-      #
-      # @return [void]
       def close
         @file&.close
         @file = nil

@@ -39,22 +39,6 @@ module Hikyaku
       include Sharing
       include Timing
 
-      # @param topics [Topics] of the hub
-      # @param documents [SubscriptionDocument, nil] of subscription events; nil: there are none
-      # @param history [Integer] bytes of the log's ring
-      # @param heartbeat [Numeric, nil] seconds of silence before a comment is sent; nil or 0: never
-      # @param max_lifetime [Numeric, nil] seconds after which a stream is closed; nil or 0: never
-      # @param gap_policy [#call, nil] asked with a matcher, says `:gap` or `:close` for a reader that the ring passed
-      # @param max_connections [Integer, nil] subscribers in total
-      # @param max_connections_per_address [Integer, nil] subscribers of one client address
-      # @param max_pattern_cost_total [Integer, nil] what matching the patterns in use may cost: see PatternBudget
-      # @param max_pattern_cost_per_address [Integer, nil] the same of those that came from one client address
-      # @param max_pattern_cost_per_beginning [Integer, nil] the same of those whose fixed beginnings begin one another
-      # @param storage [Hash, nil] what keeps the log over a restart: see Storage#initialize, with the folder as `folder`
-      # @param cipher [Log::PositionCipher] of a log without storage
-      # @param random [Random]
-      # @raise [StorageFailed]
-      # @raise [Log::Journal::Locked, Log::Journal::Corrupt]
       def initialize(topics:, documents: nil, history: 32 * 1024 * 1024, heartbeat: 15, max_lifetime: nil, gap_policy: nil,
         max_connections: nil, max_connections_per_address: nil, max_pattern_cost_total: nil, max_pattern_cost_per_address: nil,
         max_pattern_cost_per_beginning: nil, storage: nil, cipher: Log::PositionCipher.new, random: Random.new)
@@ -169,26 +153,15 @@ module Hikyaku
       end
 
       # Whether anybody subscribes to exactly this topic.
-      #
-      # @param topic [String]
-      # @return [Boolean]
       def watched?(topic) = @feeds.key?(["exact", topic])
 
       # Sends bytes to one subscriber at the next event boundary.
-      #
-      # @param subscriber [Subscriber]
-      # @param bytes [String]
-      # @return [void]
       def control(subscriber, bytes)
         subscriber.control = subscriber.control ? subscriber.control + bytes : bytes
         ready!(subscriber)
       end
 
       # Marks a subscriber to be closed by the driver.
-      #
-      # @param subscriber [Subscriber]
-      # @param reason [Symbol]
-      # @return [void]
       def close(subscriber, reason)
         return if subscriber.closing || subscriber.closed
         subscriber.closing = reason
@@ -196,9 +169,6 @@ module Hikyaku
       end
 
       # Marks all subscribers of a subject to be closed.
-      #
-      # @param subject [String]
-      # @return [Integer] how many
       def disconnect(subject)
         @subscribers.each_key.count do |subscriber|
           next if subscriber.closing || subscriber.grant.subject != subject
@@ -208,10 +178,6 @@ module Hikyaku
       end
 
       # Marks all subscribers to be closed whose grants the block selects.
-      #
-      # @yieldparam grant [Grant]
-      # @yieldreturn [Boolean]
-      # @return [Integer] how many
       def expel
         selected = Hash.new { |known, grant| known[grant] = yield(grant) }.compare_by_identity
         @subscribers.each_key.count do |subscriber|
@@ -222,8 +188,6 @@ module Hikyaku
       end
 
       # Marks all subscribers to be closed, and announces no end any more.
-      #
-      # @return [void]
       def shutdown
         @shut_down = true
         @untold.clear
@@ -247,7 +211,6 @@ module Hikyaku
         @capabilities.clear
       end
 
-      # @return [Integer]
       def subscriber_count = @subscribers.size
 
       def stats
@@ -266,14 +229,10 @@ module Hikyaku
       end
 
       # The matcher that is in use for this type and pattern, so that a pattern is compiled once however many use it.
-      #
-      # @return [Matcher, nil]
       def matcher(type, pattern) = @feeds[[type, pattern]]&.matcher
 
       private
 
-      # @param update [Update, Storage::Entry]
-      # @return [Array(Integer, String)] position and id
       def add(update, topics:, type:, private:)
         position = @log.head + 1
         id = update.id || @ids_of_positions.seal(position)
@@ -307,7 +266,6 @@ module Hikyaku
         drop(feed) if feed.subscriptions.empty?
       end
 
-      # @raise [PatternsTooCostly] nothing was charged
       def charge(subscriber, matchers) = @pattern_budget.charge(without_feed(matchers), subscriber.address)
 
       # What was charged for feeds that were not made.

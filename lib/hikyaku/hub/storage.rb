@@ -38,23 +38,11 @@ module Hikyaku
       LEVELS = %i[written synced].freeze
       private_constant :UPDATE, :KEY, :KEY_BYTES, :SEGMENTS, :SEGMENT_BYTES, :BLOCK, :LEVELS
 
-      # @param history [Integer] bytes that the hub's ring may cost
-      # @return [Integer] bytes of a segment
       def self.segment_bytes(history) = (history / SEGMENTS / BLOCK * BLOCK).clamp(SEGMENT_BYTES)
 
-      # @return [String] 16 bytes: of the ids that the hub makes
       attr_reader :key
-      # @return [Integer] the position that the next event has
       attr_reader :next_position
 
-      # @param folder [String] is made where it is missing
-      # @param history [Integer] bytes that the hub's ring may cost
-      # @param level [Symbol] :written, whatever is published survives the process; :synced, also a loss of power
-      # @param age [Numeric, nil] seconds after which an update is not kept any more; nil or 0: never
-      # @param report [#call, nil] is given a level of a logger, and a sentence: how far its reading is, and what is found
-      # @param boot [String, nil] see Watermark.boot
-      # @param files [Log::Journal::Files, nil] the system calls
-      # @param clock [#call] milliseconds since 1970
       def initialize(folder, history:, level: :written, age: nil, report: nil, boot: Watermark.boot, files: nil,
         clock: -> { Process.clock_gettime(Process::CLOCK_REALTIME, :millisecond) })
         raise ArgumentError, "a hub's level is #{LEVELS.join(" or ")}, not #{level}" unless LEVELS.include?(level)
@@ -71,13 +59,6 @@ module Hikyaku
       end
 
       # Opens the journal, or makes one, and hands over what it has. From the first entry on there is a key.
-      #
-      # @param lose [#call] is given, between the entries, the first and the last position of updates that are missing, and the key
-      #   that held before: another holds from the last of them on if `key` is another
-      # @yieldparam entry [Entry] each update that is kept, in order
-      # @return [self]
-      # @raise [StorageFailed]
-      # @raise [Log::Journal::Locked, Log::Journal::Corrupt, Log::Journal::Interrupted]
       def open(lose:)
         FileUtils.mkdir_p(@folder, mode: 0o700)
         @lose = lose
@@ -92,12 +73,6 @@ module Hikyaku
       end
 
       # Keeps an update, before anybody sees it.
-      #
-      # @param update [Update]
-      # @param topics [Array<String>]
-      # @param type [String, nil] its event type
-      # @return [Integer, nil] what `await` takes; nil when there is nothing to wait for
-      # @raise [StorageFailed] nothing was kept
       def append(update, topics:, type: update.type)
         entry = Entry.new(position: @next_position, published_at: @clock.call, topics: topics, data: update.data, private: update.private?,
           id: update.id, type: type, retry_after: update.retry_after)
@@ -105,19 +80,11 @@ module Hikyaku
       end
 
       # Waits until what was kept is as safe as the level says.
-      #
-      # @param ticket [Integer, nil]
-      # @return [void]
-      # @raise [StorageFailed] it is in doubt
       def await(ticket)
         failing { @syncing.await { safe?(ticket) } } if ticket
       end
 
       # What stands before a position is not needed any more.
-      #
-      # @param from [Integer] the oldest position that is
-      # @return [void]
-      # @raise [StorageFailed]
       def retain(from:)
         return unless @ends.size > 1 && @ends.first.last < from
         @lock.synchronize do
@@ -128,13 +95,9 @@ module Hikyaku
         end
       end
 
-      # @return [Integer] the oldest position that is young enough to be kept; 0: all are
       def young_from = @youth.from
 
       # Ends in order. Harmless when repeated.
-      #
-      # @return [void]
-      # @raise [StorageFailed]
       def close
         @syncing.stop
         failing { @journal.close }
@@ -143,18 +106,14 @@ module Hikyaku
       end
 
       # Lets go of it, as a crash would: it is another process's.
-      #
-      # @return [void]
       def abandon
         @syncing.stop
         @journal.abandon
         @watermark.close
       end
 
-      # @return [Log::Journal::Stats]
       def stats = @journal.stats
 
-      # @return [String] without the key
       def inspect = "#<#{self.class.name} #{@folder}>"
 
       private

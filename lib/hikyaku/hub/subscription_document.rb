@@ -11,30 +11,21 @@ module Hikyaku
       ESCAPED = (0..255).map { |byte| format("%%%02X", byte).freeze }.freeze
       private_constant :ESCAPED
 
-      # @param hub_path [String] the path of the hub's URL
       def initialize(hub_path)
         @root = "#{hub_path}/subscriptions"
       end
 
-      # @return [String] path of the collection of all subscriptions
       attr_reader :root
 
-      # @param subscription [Subscription]
-      # @return [String] the topic of its events and its address in the API
       def topic(subscription)
         "#{collection(subscription.matcher)}/#{escape(subscription.subscriber.id)}"
       end
 
-      # @param matcher [Matcher]
-      # @return [String] path of the collection of one matcher's subscriptions
       def collection(matcher)
         return "#{@root}/#{escape(matcher.pattern)}" if legacy?(matcher)
         "#{@root}/#{matcher.type}/#{escape(matcher.pattern)}"
       end
 
-      # @param subscription [Subscription]
-      # @param active [Boolean]
-      # @return [Hash{Symbol => Object}]
       def document(subscription, active: true)
         matcher = subscription.matcher
         document = {id: topic(subscription), type: "subscription", match: matcher.pattern, match_type: matcher.type,
@@ -45,9 +36,6 @@ module Hikyaku
       end
 
       # Events of legacy subscriptions carry no type: 0.x clients listen for messages.
-      #
-      # @param subscription [Subscription]
-      # @return [String, nil]
       def event_type(subscription) = legacy?(subscription.matcher) ? nil : Update::RESERVED_TYPE
 
       private

@@ -8,16 +8,12 @@ module Hikyaku
     # Time is an argument, in seconds; the granularity is given, and a thing never comes late: it is filed under the
     # beginning of its slot.
     class Timers
-      # @param granularity [Float] seconds in a slot
       def initialize(granularity: 1.0)
         @granularity = granularity
         @slots = {}
         @order = []
       end
 
-      # @param at [Float] seconds
-      # @param thing [Object]
-      # @return [Integer] the slot, to cancel with
       def add(at, thing)
         slot = slot_of(at)
         things = @slots[slot] ||= new_slot(slot)
@@ -25,9 +21,6 @@ module Hikyaku
         slot
       end
 
-      # @param slot [Integer, nil] what `add` returned
-      # @param thing [Object]
-      # @return [void]
       def cancel(slot, thing)
         things = @slots[slot] or return
         things.delete(thing)
@@ -36,17 +29,11 @@ module Hikyaku
         @order.delete_at(@order.bsearch_index { |other| other >= slot })
       end
 
-      # @param at [Float] seconds
-      # @return [Integer] the slot that they lie in
       def slot_of(at) = (at / @granularity).floor
 
-      # @return [Float, nil] seconds at which the next slot begins
       def next_at = @order.empty? ? nil : @order.first * @granularity
 
       # Removes and yields what is due.
-      #
-      # @param now [Float] seconds
-      # @yieldparam thing [Object]
       def expire(now)
         while @order.any? && @order.first * @granularity <= now
           @slots.delete(@order.shift).each_key { |thing| yield thing }

@@ -27,13 +27,6 @@ module Hikyaku
 
       class << self
         # Checks the characters and the length of a topic. "*" passes: whether it may be used depends on what for.
-        #
-        # @param string [String]
-        # @param name [String] what the message calls it
-        # @param max_bytes [Integer]
-        # @return [String] the same characters, tagged as UTF-8
-        # @raise [InvalidTopic] not UTF-8, or a control or format character
-        # @raise [LimitExceeded] too long
         def validate!(string, name: "topic", max_bytes: 4096)
           raise InvalidTopic, "#{name} must be a string, not #{string.class}" unless string.is_a?(String)
           raise LimitExceeded, "#{name} is #{string.bytesize} bytes long: the limit is #{max_bytes}" if string.bytesize > max_bytes
@@ -45,9 +38,6 @@ module Hikyaku
 
         # Whether a string is valid UTF-8 without control and format characters: the rule for topics, matchers, event
         # ids and event types.
-        #
-        # @param string [String]
-        # @return [Boolean]
         def valid_text?(string)
           text = utf8(string)
           !text.nil? && forbidden(text).nil?
@@ -73,13 +63,8 @@ module Hikyaku
         def forbidden(text) = text[text.ascii_only? ? FORBIDDEN_ASCII : FORBIDDEN]
       end
 
-      # @return [String] frozen
       attr_reader :value
 
-      # @param value [String] valid UTF-8
-      # @param hub [Url] the hub's URL
-      # @param hub_path [String] its path, as Topic.comparable_path makes it
-      # @api private
       def initialize(value, hub:, hub_path:)
         @value = value
         @hub = hub
@@ -87,13 +72,8 @@ module Hikyaku
         @url = @reserved = :unknown
       end
 
-      # @param url [Url]
-      # @return [String] the path with what need not be percent-encoded decoded, once, and without empty segments: servers and
-      #   proxies merge slashes. The parser has removed dot segments, %2E included, so decoding makes no new ones.
-      # @api private
       def self.comparable_path(url) = Url.decode_unreserved(url.pathname).squeeze("/")
 
-      # @return [Url, nil] the topic resolved against the hub's URL; nil when it cannot be parsed
       def url
         @url = Url.parse(@value, base: @hub) if @url == :unknown
         @url
@@ -103,24 +83,18 @@ module Hikyaku
       # publish there.
       #
       # Mercure draft-08, sections "Publication" and "Reserved Hub Namespace".
-      #
-      # @return [Boolean]
       def reserved?
         @reserved = below_hub? if @reserved == :unknown
         @reserved
       end
 
-      # @return [Boolean] same value
       def ==(other) = other.is_a?(Topic) && @value == other.value
       alias_method :eql?, :==
 
-      # @return [Integer]
       def hash = @value.hash
 
-      # @return [String]
       def to_s = @value
 
-      # @return [String]
       def inspect = "#<#{self.class} #{@value.inspect}>"
 
       private

@@ -11,7 +11,6 @@ module Hikyaku
     # Adding or removing one matcher touches no other. Matchers of different types may select the very same (`*` in each type, or a
     # 0.x selector without variables), so a place holds as many feeds as there are types.
     class TopicIndex
-      # @return [Integer] how many patterns were added, ever
       attr_reader :generation
 
       def initialize
@@ -22,8 +21,6 @@ module Hikyaku
         @texts = PrefixTable.new
       end
 
-      # @param feed [Feed]
-      # @return [void]
       def add(feed)
         feed.indexed = true
         case feed.matcher.anchor
@@ -38,8 +35,6 @@ module Hikyaku
         end
       end
 
-      # @param feed [Feed]
-      # @return [void]
       def remove(feed)
         feed.indexed = false
         case feed.matcher.anchor
@@ -54,18 +49,12 @@ module Hikyaku
         end
       end
 
-      # @param topic [Topic]
-      # @param survey [TopicSurvey] of the topic, here
-      # @yieldparam feed [Feed] whose matcher selects the topic
-      # @return [void]
       def each_match(topic, survey = TopicSurvey.new(self, topic), &found)
         @all.each(&found)
         @exact[topic.value]&.each(&found)
         survey.each(&found)
       end
 
-      # @param topic [Topic]
-      # @return [Array<Feed>] whose pattern may select the topic
       def candidates(topic)
         found = []
         @texts.each_candidate(topic.value) { |feed| found << feed } unless @texts.empty?
@@ -73,7 +62,6 @@ module Hikyaku
         found
       end
 
-      # @return [Boolean] whether there are patterns
       def patterns? = !(@texts.empty? && @urls.empty?)
 
       private

@@ -24,17 +24,12 @@ module Hikyaku
       MAX_LOWERED = 256
       private_constant :MAX_PROVEN, :MAX_REGEXP_COST, :REGEXP_SPEED, :MAX_LOWERED
 
-      # @param expression [Array] see Expression
-      # @raise [InvalidMatcher] the program would be too long
       def initialize(expression)
         self.class.check!(expression)
         @expression = expression
       end
 
       # Refuses what would make too large a program, before anything of it is made.
-      #
-      # @param expression [Array] see Expression
-      # @raise [TooLarge] too many instructions, or different character classes
       def self.check!(expression)
         if Expression.size(expression) >= MAX_INSTRUCTIONS
           raise TooLarge, "matcher is too large: it compiles to more than #{MAX_INSTRUCTIONS} instructions; repeat less or write it shorter"
@@ -44,45 +39,32 @@ module Hikyaku
       end
 
       # Assembled each time: whoever asks keeps them.
-      #
-      # @return [String] binary
       def bytes = Assembler.new(@expression).bytes.freeze
 
       # Whether a text matches, by whatever way is fastest. What is deterministic needs no states side by side, and Ruby's
       # own engine finds nothing in it to backtrack for, or little where only fixed text follows; it is asked where the program
       # itself could not run out of steps.
-      #
-      # @param text [String]
-      # @return [Boolean]
       def match?(text)
         return run(text).first unless backtracks_little? && @most_steps * (text.bytesize + 1) <= self.class.allowed_steps(text.bytesize)
         @regexp.match?(text.ascii_only? ? text : text.b)
       end
 
       # Runs the program, as any other runner would.
-      #
-      # @param text [String]
-      # @return [Array(Boolean, Integer)] whether the text matches, and the steps that it took
       def run(text) = runner.run(text)
 
-      # @return [Boolean] whether #match? goes to Ruby's own regular expressions
       def backtracks_little?
         @regexp = regexp if @regexp.nil?
         @regexp != false
       end
 
-      # @return [Integer] steps that a run takes at most for each byte of a text; 0 where comparing texts decides. See Cost.
       def cost = @cost ||= Cost.of(@expression).then { |cost| (cost > MAX_REGEXP_COST && widest_of(MAX_LOWERED)) || cost }
 
-      # @return [Numeric] the same in Ruby, which takes less where #match? goes to its own regular expressions, or fixed texts are looked for
       def cost_in_ruby
         @cost_in_ruby ||= cost.then { |cost| (cost.between?(1, MAX_REGEXP_COST) && (Expression.wildcards?(@expression) || backtracks_little?)) ? cost.fdiv(REGEXP_SPEED) : cost }
       end
 
-      # @return [Integer] instructions behind the fixed text that the program begins with. See Cost.
       def size = Cost.size(@expression)
 
-      # @return [String]
       def inspect = "#<#{self.class}>"
 
       private
@@ -90,14 +72,12 @@ module Hikyaku
       # Made when somebody runs it: the engine in C only wants the bytes.
       def runner = @runner ||= Runner.new(bytes)
 
-      # @return [Regexp, false]
       def regexp
         @most_steps = widest_of(MAX_PROVEN) || steps_before_fixed_text or return false
         source = Expression.source(@expression) or return false
         Regexp.new("\\A(?:#{source})\\z".b, Regexp::NOENCODING)
       end
 
-      # @return [Integer, nil] the most steps that a byte takes; nil when the program is not deterministic, or too large to tell
       def widest_of(most)
         return if Expression.size(@expression) > most
         @widest = runner.widest_way || false if @widest.nil?
@@ -105,8 +85,6 @@ module Hikyaku
       end
 
       # Where one deterministic node of any length is followed by little fixed text alone, that is compared once for each of its ends.
-      #
-      # @return [Integer, nil] the most steps that a byte takes
       def steps_before_fixed_text
         return unless (@expression in [:all, nodes]) && (width = Cost.width(@expression)) <= MAX_REGEXP_COST
         open = nodes.reject { |node| Expression.fixed?(node) }

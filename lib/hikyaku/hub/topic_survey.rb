@@ -11,11 +11,8 @@ module Hikyaku
       STEPS_A_PATTERN = 10
       private_constant :STEPS_A_PATTERN
 
-      # @return [Topic]
       attr_reader :topic
 
-      # @param index [TopicIndex]
-      # @param topic [Topic]
       def initialize(index, topic)
         @index = index
         @topic = topic
@@ -27,9 +24,6 @@ module Hikyaku
       end
 
       # Tests patterns until so many steps are used up, and one more than fits.
-      #
-      # @param steps [Numeric]
-      # @return [Numeric] how many are left; 0 or less: there may be more to test
       def step(steps)
         while steps > 0 && (feed = @candidates[@done])
           @done += 1
@@ -40,8 +34,6 @@ module Hikyaku
       end
 
       # Looks for patterns that came meanwhile.
-      #
-      # @return [Boolean] whether all are tested
       def complete?
         return false if @done < @candidates.size
         return true if @generation == @index.generation
@@ -52,14 +44,11 @@ module Hikyaku
       end
 
       # Calls a block with each feed that was found and is still in the index; what was not tested yet is tested now.
-      #
-      # @yieldparam feed [Feed]
       def each
         step(Float::INFINITY) until complete?
         @found.each { |feed| yield feed if feed.indexed }
       end
 
-      # @return [String]
       def inspect = "#<#{self.class} #{@topic.value.inspect}>"
     end
   end

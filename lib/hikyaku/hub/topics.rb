@@ -13,16 +13,10 @@ module Hikyaku
       OVERHEAD = 800
       private_constant :OVERHEAD
 
-      # @return [String] the URL that relative topics are resolved against
       attr_reader :hub_url
-      # @return [String] its path
       attr_reader :hub_path
-      # @return [Url] the same, parsed
       attr_reader :base
 
-      # @param hub_url [String] an absolute URL
-      # @param max_bytes [Integer] what the remembered topics may take, estimated
-      # @raise [ConfigError] hub_url is no absolute URL with a path
       def initialize(hub_url:, max_bytes: 4_194_304)
         @hub_url = hub_url.dup.freeze
         @base = Url.parse(@hub_url)
@@ -33,17 +27,12 @@ module Hikyaku
       end
 
       # The topic for a string. O(1), beside parsing when it is asked for the first time.
-      #
-      # @param string [String] valid UTF-8: see Topic.validate!
-      # @return [Topic]
       def [](string)
         @cache[string] || Topic.new(-string, hub: @base, hub_path: @comparable_path).then { |topic| @cache.store(topic.value, topic) }
       end
 
-      # @return [Integer] how many topics are remembered
       def size = @cache.size
 
-      # @return [String]
       def inspect = "#<#{self.class} #{@hub_url}>"
     end
   end

@@ -12,9 +12,6 @@ module Hikyaku
     #
     # RFC 6570; Mercure 0.x, section "Topic Selectors".
     class UriTemplate
-      # @param string [String] valid UTF-8
-      # @return [UriTemplate, nil] nil when there is nothing to fill in: without {…}, or not well-formed
-      # @raise [InvalidMatcher] a template that would compile to too much
       def self.compile(string)
         return unless string.include?("{")
         expression = Parser.new(string).expression or return
@@ -22,25 +19,18 @@ module Hikyaku
       end
       private_class_method :new
 
-      # @return [String] what every text that matches, and the template itself, begins with
       attr_reader :prefix
 
-      # @param expression [Array] see TopicProgram::Expression
-      # @api private
       def initialize(expression)
         @program = TopicProgram.new(expression)
         @prefix = TopicProgram::Expression.beginning(expression).dup.force_encoding(Encoding::UTF_8).freeze
         freeze
       end
 
-      # @param text [String]
-      # @return [Boolean]
       def match?(text) = @program.match?(text)
 
-      # @return [TopicProgram]
       attr_reader :program
 
-      # @return [String]
       def inspect = "#<#{self.class} #{@prefix}…>"
     end
   end

@@ -25,10 +25,6 @@ module Hikyaku
 
       class << self
         # Parses a URL reference.
-        #
-        # @param string [String] UTF-8
-        # @param base [Url, String, nil] what a relative reference is resolved against
-        # @return [Url, nil] nil when the string is no URL reference for this base
         def parse(string, base: nil)
           base = parse(base) or return if base.is_a?(String)
           return unless string.valid_encoding?
@@ -36,15 +32,9 @@ module Hikyaku
         end
 
         # Decodes what need not be percent-encoded, once (RFC 3986, section 6.2.2.2).
-        #
-        # @param path [String]
-        # @return [String]
-        # @api private
         def decode_unreserved(path) = Percent.decode_unreserved(path)
 
         # The same as parse without the short way for canonical URLs, for tests that compare the two.
-        #
-        # @api private
         def parse_slowly(string, base: nil)
           base = parse_slowly(base) or return if base.is_a?(String)
           return unless string.valid_encoding?
@@ -52,10 +42,6 @@ module Hikyaku
         end
 
         # Whether a path, with a query or without, stands in an http(s) URL as it is, to the letter.
-        #
-        # @param text [String] ASCII
-        # @return [Boolean]
-        # @api private
         def canonical_target?(text) = CANONICAL_TARGET.match?(text) && !dots?(text)
 
         private
@@ -90,27 +76,16 @@ module Hikyaku
         end
       end
 
-      # @return [String] the scheme, without the colon
       attr_reader :protocol
-      # @return [String] empty when there is none
       attr_reader :username
-      # @return [String] empty when there is none
       attr_reader :password
-      # @return [String] empty when there is none
       attr_reader :hostname
-      # @return [String] empty when it is the scheme's own
       attr_reader :port
-      # @return [String] of a hierarchical URL it starts with "/" or is empty
       attr_reader :pathname
-      # @return [String] the query without "?"
       attr_reader :search
-      # @return [String, nil] the same; nil, not empty, when there is no "?"
-      # @api private
       attr_reader :query
-      # @return [String] the fragment without "#"
       attr_reader :hash
 
-      # @api private
       def initialize(protocol:, pathname:, username: "", password: "", hostname: "", port: "", search: nil, hash: nil, opaque: false, host: true)
         @protocol = -protocol
         @username = username.freeze
@@ -127,34 +102,22 @@ module Hikyaku
         freeze
       end
 
-      # @return [String] scheme, host and port, as matchers are found by; also of schemes to which the standard gives
-      #   no origin
       attr_reader :origin
 
-      # @return [Boolean] whether the path is one string, as in `urn:isbn:1`
       def opaque_path? = @opaque
 
-      # @return [Boolean] whether there is a host, if an empty one
-      # @api private
       def host? = @host
 
-      # @return [Boolean] a base for the short way
-      # @api private
       def plain_http? = @protocol == "https" || @protocol == "http"
 
-      # @return [String] the path up to its last "/"
-      # @api private
       def directory = @pathname[0..@pathname.rindex("/")]
 
-      # @return [Boolean] same components
       def ==(other)
         other.is_a?(Url) && components == other.components && @opaque == other.opaque_path?
       end
 
-      # @return [Array<String>] the eight components in the order of the URL Pattern Standard
       def components = [@protocol, @username, @password, @hostname, @port, @pathname, @search, @hash]
 
-      # @return [String] without the password
       def inspect = "#<#{self.class} #{@protocol}:#{"//#{@hostname}" if @host}#{":#{@port}" unless @port.empty?}#{@pathname}>"
     end
   end

@@ -11,15 +11,8 @@ module Hikyaku
     # matching topics does not need); Mercure draft-08, section "URL Pattern".
     class UrlPattern
       # Compiles a pattern.
-      #
-      # @param pattern [String, Hash{Symbol, String => String}] a pattern, or patterns by component and perhaps a baseURL
-      # @param base [String, nil] the URL that a relative pattern is resolved against; nil with a Hash
-      # @return [UrlPattern]
-      # @raise [InvalidMatcher] not well-formed, not supported or too large
       def self.compile(pattern, base: nil) = new(Compiler.new(pattern, base).components)
 
-      # @param components [Hash{Symbol => Component}]
-      # @api private
       def initialize(components)
         @components = components
         @origin = find_origin
@@ -29,20 +22,12 @@ module Hikyaku
         freeze
       end
 
-      # @param url [Url]
-      # @return [Boolean]
       def match?(url)
         return false if @origin && @origin != url.origin
         @pathname.match?(url.pathname) && @tests.all? { |name, component| component.match?(url.__send__(name)) }
       end
 
       # Tests whatever the standard allows to test: a URL, relative to a base, or components.
-      #
-      # @param input [String, Hash{Symbol, String => String}]
-      # @param base [String, nil]
-      # @return [Boolean]
-      # @raise [InvalidMatcher] components together with a base
-      # @api private
       def match_input?(input, base: nil)
         if input.is_a?(Hash)
           raise InvalidMatcher, "URL components have their base among them" if base
@@ -57,10 +42,8 @@ module Hikyaku
         !url.nil? && match?(url)
       end
 
-      # @return [String, nil] the Url#origin of every URL that matches, when there is only one
       attr_reader :origin
 
-      # @return [String, nil] what the path of every URL that matches begins with, up to its last "/"; nil when nothing is known
       def leading_path
         beginning = @pathname.beginning
         known = beginning[/\A.*\//m]
@@ -68,26 +51,18 @@ module Hikyaku
       end
 
       # The pattern for a runner that is not written in Ruby: see docs/topic-program.md.
-      #
-      # @return [String] binary: the programs of the eight components
       def program
         NAMES.map { |name| @components[name].program.bytes.then { |bytes| [bytes.bytesize].pack("N") + bytes } }.join.freeze
       end
 
-      # @return [Integer] steps that matching takes at most for each byte of a URL
       def cost = @components.each_value.sum { |component| component.program.cost }
 
-      # @return [Numeric] see TopicProgram#cost_in_ruby
       def cost_in_ruby = @components.each_value.sum { |component| component.program.cost_in_ruby }
 
-      # @return [Integer] instructions that its programs have, behind the fixed text that each begins with
       def size = @components.each_value.sum { |component| component.program.size }
 
-      # @return [Hash{Symbol => Component}] by name
-      # @api private
       attr_reader :components
 
-      # @return [String]
       def inspect = "#<#{self.class} #{@origin}#{leading_path}…>"
 
       private

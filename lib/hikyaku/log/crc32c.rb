@@ -16,18 +16,11 @@ module Hikyaku
       private_constant :POLYNOMIAL, :FOLDED_BYTES, :FOLD_LEAST
 
       class << self
-        # @param bytes [String]
-        # @return [Integer]
         def of(bytes) = update(0, bytes)
 
-        # @param crc [Integer] of what stands before
-        # @param bytes [String]
-        # @return [Integer] of both, one behind the other
         def update(crc, bytes) = compute(crc, bytes)
 
         # From now on the extension in C does the work, if it is there: `hikyaku/native` brings `CRC32C.native(crc, bytes)`.
-        #
-        # @return [Boolean] whether it does
         def use_native
           return false unless respond_to?(:native)
           singleton_class.alias_method(:update, :native)

@@ -8,9 +8,7 @@ module Hikyaku
     # with another key, so that an id that was lost never comes to stand for another record.
     #
     #     key 1: 0 … 99 | key 2: 100 … | positions 80 to 99 of key 1 are unknown when the log ended at 79
-    #
     class Generations
-      # @param cipher [PositionCipher] of all positions, for now
       def initialize(cipher)
         @first = 0
         @cipher = cipher
@@ -18,26 +16,17 @@ module Hikyaku
       end
 
       # Seals with another key from a position on.
-      #
-      # @param first [Integer] above all that were sealed before and are there
-      # @param cipher [PositionCipher]
-      # @return [void]
       def begin(first, cipher)
         @earlier << [@first, @cipher]
         @first = first
         @cipher = cipher
       end
 
-      # @param position [Integer]
-      # @return [String] its event id, frozen
       def seal(position)
         return @cipher.seal(position) if position >= @first
         @earlier.reverse_each { |first, cipher| return cipher.seal(position) if position >= first }
       end
 
-      # @param id [String] any string that a client sent
-      # @param newest [Integer] the newest position of the log
-      # @return [Integer, nil] the position that has this id; nil when none has
       def open(id, newest)
         position = @cipher.open(id) or return
         return position if position.between?(@first, newest)
@@ -50,7 +39,6 @@ module Hikyaku
         nil
       end
 
-      # @return [String] without the keys
       def inspect = "#<#{self.class.name}>"
     end
   end

@@ -18,9 +18,6 @@ module Hikyaku
         @oldest_first = []
       end
 
-      # @param id [String]
-      # @param position [Integer] greater than any added before
-      # @return [void]
       def add(id, position)
         @ids << id
         @oldest_first << position
@@ -31,17 +28,12 @@ module Hikyaku
         end
       end
 
-      # @param id [String]
-      # @return [Integer, nil] the earliest retained position that bears the id
       def [](id)
         known = @positions[id]
         known.is_a?(Array) ? known.first : known
       end
 
       # Forgets the records before a position.
-      #
-      # @param position [Integer]
-      # @return [void]
       def keep_from(position)
         while (oldest = @oldest_first.first) && oldest < position
           @oldest_first.shift
@@ -49,10 +41,8 @@ module Hikyaku
         end
       end
 
-      # @return [Integer] how many different ids are known
       def size = @positions.size
 
-      # @return [Integer] what the index costs in memory, beside the ids' text
       def bytes = @ids.size * OVERHEAD
 
       private

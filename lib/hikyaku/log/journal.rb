@@ -46,17 +46,6 @@ module Hikyaku
       private_constant :LINK_CHECK_MS, :DROP_RESERVE
 
       # Opens a journal, or makes one in an empty folder; repairs a torn tail; begins a segment; makes a spare.
-      #
-      # @param path [String] of the folder, which exists
-      # @param segment_bytes [Integer] size of new segments: 64 KiB to 1 GiB, a multiple of 4,096
-      # @param on_begin [#call, nil] is given the journal whenever a segment is begun, the first one too, before any other record of
-      #   it: it appends what the log has to remember for ever
-      # @param files [Files] the system calls
-      # @param report [#call, nil] is given a level of a logger, and a sentence: how far the reading is
-      # @param clock [#call] milliseconds since 1970
-      # @yieldparam record [Record] each record of the log that there is, in order
-      # @return [Journal]
-      # @raise [Locked, Corrupt, Full, Failed, Interrupted]
       def self.open(path, segment_bytes: Format::SEGMENT_USUAL, on_begin: nil, files: nil, report: nil, clock: -> { Process.clock_gettime(Process::CLOCK_REALTIME, :millisecond) }, &replay)
         unless segment_bytes.between?(Format::SEGMENT_LEAST, Format::SEGMENT_MOST) && segment_bytes % 4096 == 0
           raise LimitExceeded, "a segment has 64 KiB to 1 GiB, in steps of 4,096 bytes, not #{segment_bytes} bytes"

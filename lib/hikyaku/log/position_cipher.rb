@@ -16,14 +16,11 @@ module Hikyaku
       ROUNDS = 27
       private_constant :MASK, :ROUNDS
 
-      # @param key [String] 16 random bytes, kept with the log's journal
       def initialize(key: SecureRandom.bytes(16))
         raise ArgumentError, "a log's key has 16 bytes, this one #{key.bytesize}" unless key.bytesize == 16
         @round_keys = expand(key.unpack("L<4"))
       end
 
-      # @param position [Integer] 0 to 2^64 - 1
-      # @return [String] the event id, frozen
       def seal(position)
         x = position >> 32
         y = position & MASK
@@ -35,8 +32,6 @@ module Hikyaku
         "##{[[x, y].pack("L>2")].pack("m0").tr("+/", "-_").chop}".freeze
       end
 
-      # @param id [String] any string that a client sent
-      # @return [Integer, nil] the position, or nil when the id has not the form of ours
       def open(id)
         return unless id.bytesize == 12 && id.b.match?(/\A#[A-Za-z0-9_-]{11}\z/n)
         encoded = id.byteslice(1, 11)
@@ -54,7 +49,6 @@ module Hikyaku
         position if seal(position) == id
       end
 
-      # @return [String] without the key
       def inspect = "#<#{self.class.name}>"
 
       private

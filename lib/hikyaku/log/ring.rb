@@ -16,11 +16,8 @@ module Hikyaku
     #
     # Not thread-safe: the engine that owns it is.
     class Ring
-      # @return [Integer] the oldest retained position; `head + 1` when nothing is retained
       attr_reader :first
-      # @return [Integer] the newest position; 0 before the first append
       attr_reader :head
-      # @return [Integer] bytes that the retained records cost
       attr_reader :bytes
 
       # Bytes of a block: with what the allocator adds, some whole pages.
@@ -29,8 +26,6 @@ module Hikyaku
       VOID = 8
       private_constant :BLOCK, :VOID
 
-      # @param capacity [Integer] bytes that are about to be retained: so many are not given back when records go
-      # @param overhead [Integer] bytes that a record costs beside its own
       def initialize(capacity:, overhead: 0)
         @capacity = capacity
         @overhead = overhead
@@ -45,9 +40,6 @@ module Hikyaku
       end
 
       # Appends a record. Amortised O(its bytes).
-      #
-      # @param parts [Array<String>] its bytes, binary; at least one byte
-      # @return [Integer] its position
       def append(*parts)
         @starts << @tail
         @bytes += @overhead
@@ -56,8 +48,6 @@ module Hikyaku
       end
 
       # Evicts the oldest record.
-      #
-      # @return [void]
       def shift
         size = size_of(@starts.shift, @starts.first || @tail)
         @bytes -= size.zero? ? VOID : size + @overhead
@@ -66,17 +56,11 @@ module Hikyaku
       end
 
       # Evicts what stands before a position.
-      #
-      # @param position [Integer] the oldest that is kept
-      # @return [void]
       def keep_from(position)
         shift while @first < position && @first <= @head
       end
 
       # Goes on at a position: nothing before it is retained.
-      #
-      # @param position [Integer] of the next record, not below the one that it would have
-      # @return [void]
       def go_on_at(position)
         return if position == @head + 1
         keep_from(@head + 1)
@@ -85,9 +69,6 @@ module Hikyaku
       end
 
       # Goes on at a position: there is no record at those between, but what stands before is retained.
-      #
-      # @param position [Integer] of the next record, not below the one that it would have
-      # @return [void]
       def leave_out_until(position)
         void = position - @head - 1
         @starts.concat(Array.new(void, @tail))
@@ -95,8 +76,6 @@ module Hikyaku
         @head += void
       end
 
-      # @param position [Integer]
-      # @return [String, nil] the record, binary, a copy; nil when it was evicted or not yet written
       def [](position)
         return if position < @first || position > @head
         index = position - @first
@@ -105,10 +84,8 @@ module Hikyaku
         read(start, size) if size > 0
       end
 
-      # @return [Integer] how many records are retained
       def size = @starts.size
 
-      # @return [String] without the records
       def inspect = "#<#{self.class} #{@first}..#{@head}>"
 
       private

@@ -7,7 +7,6 @@ module Hikyaku
       Repeat = Struct.new(:seconds, :block, :at)
       private_constant :Repeat
 
-      # @param logger [Logger, nil]
       def initialize(logger)
         @logger = logger
         @repeats = []
@@ -16,9 +15,6 @@ module Hikyaku
         @thread = nil
       end
 
-      # @param seconds [Numeric]
-      # @param block [Proc]
-      # @return [void]
       def add(seconds, block)
         @lock.synchronize do
           @repeats << Repeat.new(seconds, block, now + seconds)
@@ -27,8 +23,6 @@ module Hikyaku
       end
 
       # Harmless when repeated.
-      #
-      # @return [void]
       def start
         @lock.synchronize do
           next if @thread&.alive? || @repeats.empty?
@@ -37,7 +31,6 @@ module Hikyaku
         end
       end
 
-      # @return [void]
       def stop
         thread = @lock.synchronize { @thread.tap { @thread = nil } }
         thread.kill if thread && thread != Thread.current

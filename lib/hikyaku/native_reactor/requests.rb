@@ -28,19 +28,6 @@ module Hikyaku
       private_constant :PATIENCE, :LIMITS, :HTTP
 
       # Prepares for requests. Once, before the reactor has anything to do.
-      #
-      # @param path [String] of the hub, as requests write it
-      # @param cookie_names [Array<String>] of the cookies that may hold a token
-      # @param legacy [Boolean] whether clients of 0.x are understood
-      # @param counts_loopback [Boolean] whether limits of an address are about this machine's, too
-      # @param dates [Boolean] whether answers that are given without Ruby have a field Date
-      # @param trusted_proxies [Array<IPAddr>] whose X-Forwarded-For is believed
-      # @param max_table_bytes [Integer] what the remembered decisions may take
-      # @param limits [Hash{Symbol => Numeric}] beyond which Ruby is asked to refuse: max_topics, max_topic_bytes, max_id_bytes,
-      #   max_type_bytes, max_body_bytes, max_fields (of a form or a query); and of HTTP: max_head_bytes, max_asks (requests that wait for Ruby), max_connections,
-      #   max_of_address (connections of one peer that are no streams), head_timeout and idle_timeout (seconds for a head, and
-      #   between two requests)
-      # @return [void]
       def take_requests(path:, cookie_names: [], legacy: false, counts_loopback: true, dates: false,
         trusted_proxies: [], max_table_bytes: 67_108_864, **limits)
         unknown = limits.keys - LIMITS.keys - HTTP.keys
@@ -53,21 +40,12 @@ module Hikyaku
       end
 
       # Accepts connections.
-      #
-      # @param socket [TCPServer, UNIXServer] stays open and the caller's: to close it when the reactor has stopped
-      # @return [void]
-      # @raise [IOError] the reactor is stopping, or was not told to take requests
-      # @raise [SystemCallError]
       def listen(socket)
         own!
         _listen(socket.fileno, socket.is_a?(TCPServer)) or raise IOError, "the reactor is stopping, or was not told to take requests"
       end
 
       # Takes over a connection on which a request, or its beginning, was read already.
-      #
-      # @param socket [BasicSocket] belongs to the reactor from now on, which has closed this object
-      # @param bytes [String] what was read
-      # @return [Boolean] false when the reactor is stopping
       def adopt(socket, bytes = "")
         own!
         _adopt(socket.fileno, bytes)
@@ -76,36 +54,17 @@ module Hikyaku
       end
 
       # Waits for a request that needs an answer.
-      #
-      # @param timeout [Numeric, nil] seconds; nil: for ever
-      # @return [Request, nil] nil when none came in that time, or none will come, because the reactor has stopped
       def next_request(timeout: nil) = wait_for(timeout) { |seconds| _next(seconds) }
 
-      # @param request [Request] is void afterwards
-      # @param head [String] status line, headers and the empty line
-      # @param body [String, nil] none for HEAD and for statuses without
-      # @param close [Boolean] the connection ends afterwards
-      # @return [void]
-      # @raise [IOError] it was answered already
       def answer(request, head, body = nil, close: false) = _answer(request, head, body, close)
 
       # Answers with an event stream.
-      #
-      # @param request [Request] is void afterwards
-      # @param head [String] status line, headers and the empty line
-      # @param subscriber [Hub::NativeEngine::Subscriber] is unsubscribed when the client is gone
-      # @return [void]
-      # @raise [IOError] it was answered already
       def answer_stream(request, head, subscriber)
         @engine.handed_over(subscriber)
         _answer_stream(request, head, subscriber.serial)
       end
 
       # Gives the connection away: the caller answers, and closes it.
-      #
-      # @param request [Request] is void afterwards
-      # @return [Socket, nil] non-blocking; nil when the client is gone
-      # @raise [IOError] it was answered already
       def answer_yourself(request)
         descriptor = _answer_yourself(request)
         descriptor && Socket.for_fd(descriptor)
@@ -113,12 +72,6 @@ module Hikyaku
 
       # Remembers what was decided, for requests with the same values, until `forget` or the grant's end. Does nothing for a
       # request about which nothing may be remembered.
-      #
-      # @param request [Request] not answered yet
-      # @param grant [Hub::Grant] with matchers for a subscribe, with `publishes` for a publish
-      # @param head [String] status line and headers without the empty line, and without `Date`: of a stream without `Mercure-Last-Event-ID` (and
-      #   `Last-Event-ID`), of a publish without `Content-Length`
-      # @return [void]
       def remember(request, grant, head:)
         key = request.key or return
         epoch = request.epoch

@@ -18,12 +18,6 @@ module Hikyaku
     # What may take long at the disk has threads of its own, which Ruby does not see.
     module Sessions
       # Carries a broker, too. Once, before the reactor has anything to do.
-      #
-      # @param broker [Broker::NativeEngine]
-      # @param hello_timeout [Numeric] seconds until a client has had its first answer
-      # @param max_sessions [Integer] connections of its clients, at most; 0: any number
-      # @return [void]
-      # @raise [IOError] the reactor runs already
       def carry(broker, hello_timeout: 10, max_sessions: 0)
         raise IOError, "the reactor runs already" if _open?
         @broker = broker
@@ -31,11 +25,6 @@ module Hikyaku
       end
 
       # Accepts connections of the broker's clients.
-      #
-      # @param socket [TCPServer, UNIXServer] stays open and the caller's: to close it when the reactor has stopped
-      # @return [void]
-      # @raise [IOError] the reactor is stopping, or has no broker
-      # @raise [SystemCallError]
       def listen_broker(socket)
         raise IOError, "the reactor has no broker" unless @broker
         own!
@@ -43,46 +32,28 @@ module Hikyaku
       end
 
       # Waits for somebody about whom it is to be decided.
-      #
-      # @param timeout [Numeric, nil] seconds; nil: for ever
-      # @return [Hello, nil] nil when none came in that time, or none will come, because the reactor has stopped
       def next_hello(timeout: nil) = wait_for(timeout) { |seconds| _next_hello(seconds) }
 
-      # @param hello [Hello] is void afterwards
-      # @param permissions [Array<Broker::Permission>]
-      # @param until_ms [Integer, nil] ms since 1970 at which they end; nil: never
-      # @return [void]
-      # @raise [IOError] it was decided already
       def permit(hello, permissions, until_ms: nil)
         _permit(hello, permissions.map { |permission| [permission.pattern, permission.rights] }, until_ms)
       end
 
-      # @param hello [Hello] is void afterwards
-      # @param sentence [String] why; the first 256 bytes are said
-      # @return [void]
-      # @raise [IOError] it was decided already
       def refuse(hello, sentence) = _refuse(hello, sentence)
 
       # Calls the block, on the reactor's thread, when the broker's storage has failed: clients are told, and the broker
       # takes nothing any more, so that the process should end. It is logged in any case.
-      #
-      # @yieldparam error [Broker::StorageFailed]
-      # @return [void]
       def on_storage_failure(&block)
         @on_storage_failure = block
       end
 
-      # @return [Broker::StorageFailed, nil] nil: it has not failed
       attr_reader :storage_failure
 
-      # @return [Hash{Symbol => Object}, nil] figures by the names of hk_broker_stats_t; nil without a broker, or when it is closed
       def broker_stats
         @broker&.stats
       rescue IOError
         nil
       end
 
-      # @return [Array<Hash>, nil] figures of each queue by the names of hk_queue_stats_t; nil as above
       def broker_queues
         @broker&.queues(wall: Process.clock_gettime(Process::CLOCK_REALTIME, :millisecond))
       rescue IOError

@@ -7,8 +7,6 @@ module Hikyaku
     # and what another process would render later is rendered at once.
     #
     # Where there is no outbox, nothing of this is changed.
-    #
-    # @api private
     module Broadcasts
       REFRESHED = :hikyaku_outbox_refreshed
       private_constant :REFRESHED
@@ -25,8 +23,6 @@ module Hikyaku
         end
 
         # Of all the ways to say "after the commit", this is the end.
-        #
-        # @return [void]
         def set_callback(name, *filters, &block)
           return super unless @declares_broadcasts && name == :commit && filters.first == :after
           options = filters.extract_options!
@@ -38,17 +34,14 @@ module Hikyaku
 
       # Put before Turbo::Streams::Broadcasts.
       module Now
-        # @return [void]
         def broadcast_action_later_to(*streamables, **options)
           Broadcasts.now? ? broadcast_action_to(*streamables, **options) : super
         end
 
-        # @return [void]
         def broadcast_render_later_to(*streamables, **rendering)
           Broadcasts.now? ? broadcast_render_to(*streamables, **rendering) : super
         end
 
-        # @return [void]
         def broadcast_refresh_later_to(*streamables, request_id: ::Turbo.current_request_id, **attributes)
           return super unless Broadcasts.now?
           # Many records that change together are one refresh.
@@ -60,7 +53,6 @@ module Hikyaku
 
       # Put before Turbo::AfterCommit: the row is part of the transaction.
       module AtOnce
-        # @return [void]
         def call
           Outbox.current ? yield : super
         end
@@ -68,14 +60,10 @@ module Hikyaku
 
       module_function
 
-      # @return [Boolean] whether there is a transaction that what is broadcast now is part of
       def now? = !!Outbox.current&.transaction
 
       # Runs a block, unless it has run for the same thing in the same transaction. One that is rolled back to a savepoint
       # is another transaction.
-      #
-      # @param thing [Object]
-      # @return [void]
       def once(thing)
         # Its number, not itself, which holds its records.
         transaction = Outbox.current.transaction.object_id

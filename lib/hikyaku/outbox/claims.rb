@@ -6,17 +6,12 @@ require_relative "claims/locking"
 module Hikyaku
   class Outbox
     # How a courier makes rows its own, so that several can work at once.
-    #
-    # @api private
     module Claims
       # Since when MySQL and MariaDB skip locked rows; PostgreSQL has since 9.5, which Active Record asks for anyway.
       MYSQL = "8.0.1"
       MARIADB = "10.6.0"
       private_constant :MYSQL, :MARIADB
 
-      # @param rows [Class] see Rows
-      # @param connection [ActiveRecord::ConnectionAdapters::AbstractAdapter]
-      # @return [Locking, Leasing]
       def self.for(rows, connection) = skips_locked?(connection) ? Locking.new(rows) : Leasing.new(rows, connection)
 
       def self.skips_locked?(connection)

@@ -19,10 +19,6 @@ module Hikyaku
       STOP_SECONDS = 5
       private_constant :PAUSES, :STOP_SECONDS
 
-      # @param poll_seconds [Numeric]
-      # @param logger [Logger, nil]
-      # @param waiting [#call] whether there are rows at all: cheaper than a pass
-      # @yieldreturn [Pass::Outcome] of one pass
       def initialize(poll_seconds: 1, logger: nil, waiting: -> { true }, &pass)
         @poll_seconds = poll_seconds
         @logger = logger
@@ -35,25 +31,18 @@ module Hikyaku
       end
 
       # Begins to look for rows, in this process and in those that it forks.
-      #
-      # @param here [Boolean] false: only in those that it forks
-      # @return [void]
       def serve(here: true)
         @serving = true
         begin_work if here
       end
 
       # Goes on in a process that was forked from one that serves.
-      #
-      # @return [void]
       def forked
         @homeless = nil
         begin_work if @serving
       end
 
       # There are new rows. Does not wait.
-      #
-      # @return [void]
       def wake
         return if @homeless
         @lock.synchronize do
@@ -64,8 +53,6 @@ module Hikyaku
       end
 
       # Works in the thread of the caller, until {#stop}.
-      #
-      # @return [void]
       def run
         @serving = true
         @lock.synchronize { @thread = Thread.current }
@@ -73,9 +60,6 @@ module Hikyaku
       end
 
       # Ends the work after the pass that is going on; what was committed before is taken along if the hub is there.
-      #
-      # @param seconds [Numeric] to wait at most
-      # @return [void]
       def stop(seconds: STOP_SECONDS)
         thread = @lock.synchronize do
           @stopping = true
@@ -85,7 +69,6 @@ module Hikyaku
         thread&.join(seconds) unless thread == Thread.current
       end
 
-      # @return [Boolean] whether the thread is at work in this process
       def alive? = @lock.synchronize { @thread&.alive? || false }
 
       private
@@ -108,7 +91,6 @@ module Hikyaku
         turn if @woken && !@away && !@homeless
       end
 
-      # @return [Array(Numeric, Boolean)] seconds, and whether a commit ends them
       def turn
         woken = @lock.synchronize { @woken.tap { @woken = false } }
         return [@poll_seconds, true] unless woken || @away || @waiting.call

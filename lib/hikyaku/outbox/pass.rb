@@ -6,8 +6,6 @@ require_relative "verdict"
 module Hikyaku
   class Outbox
     # One turn of a courier: claims rows, publishes them in order, deletes those that were.
-    #
-    # @api private
     class Pass
       LIMIT = 500
       # Seconds in which publishes are begun: so long may a transaction be open.
@@ -19,11 +17,6 @@ module Hikyaku
       Outcome = Struct.new(:published, :set_aside, :more, :error, keyword_init: true)
       private_constant :LIMIT, :BUDGET, :ATTEMPTS
 
-      # @param rows [Class] see Rows
-      # @param claims [Claims::Locking, Claims::Leasing]
-      # @param publish [#call] takes a row to the hub
-      # @param logger [Logger, nil]
-      # @param clock [#call] seconds, monotonic
       def initialize(rows, claims, publish:, logger: nil, clock: -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) })
         @rows = rows
         @claims = claims
@@ -36,7 +29,6 @@ module Hikyaku
         @error = nil
       end
 
-      # @return [Outcome]
       def run
         deadline = @clock.call + BUDGET
         more = @claims.take(LIMIT) do |taken, mine|
@@ -81,7 +73,6 @@ module Hikyaku
         end
       end
 
-      # @return [StandardError, nil] why it was not published
       def attempt(row)
         @publish.call(row)
         @published << row.id

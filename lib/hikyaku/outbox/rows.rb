@@ -7,8 +7,6 @@ require_relative "../error"
 module Hikyaku
   class Outbox
     # The table of an outbox, as a class of Active Record.
-    #
-    # @api private
     module Rows
       TABLE = "hikyaku_outbox"
       MAX_ERROR_BYTES = 1_000
@@ -20,9 +18,6 @@ module Hikyaku
       end
 
       class << self
-        # @param base [Class] of Active Record
-        # @param outbox [#committed] told of rows whose transactions were committed
-        # @return [Class]
         def of(base, outbox:)
           Class.new(base) do
             # Of messages and of the log: the class has no constant.
@@ -39,46 +34,31 @@ module Hikyaku
         end
 
         # Whose rows these are: every process, a forked one too, has an order of its own.
-        #
-        # @return [String]
         def origin
           @origin = [Process.pid, SecureRandom.alphanumeric(16)] unless @origin&.first == Process.pid
           @origin.last
         end
 
-        # @param error [Exception]
-        # @return [String] as much as is kept
         def sentence(error) = "#{error.class}: #{error.message}".encode(Encoding::UTF_8, invalid: :replace, undef: :replace).delete("\0").truncate_bytes(MAX_ERROR_BYTES)
       end
 
       # What is asked of the table.
       module Queries
-        # @return [ActiveRecord::Relation] rows that are to be published
         def waiting = where(set_aside_at: nil)
 
-        # @return [ActiveRecord::Relation] rows that no courier tries any more
         def aside = where.not(set_aside_at: nil)
 
         # Asked every second: with the name of what Active Record does not log.
-        #
-        # @return [Boolean] whether there is one to be published
         def waiting? = lent { |connection| !connection.select_value(waiting.limit(1).select(:id).to_sql, "SCHEMA").nil? }
 
         # The thread gives it back, whatever it did before.
-        #
-        # @yieldparam connection [ActiveRecord::ConnectionAdapters::AbstractAdapter]
-        # @return [Object] what the block returned
         def lent(&block) = connection_pool.with_connection(&block)
 
-        # @return [ActiveRecord::ConnectionAdapters::Transaction, nil] the one of this thread that a new row would be part of
         def open_transaction
           transaction = connection_pool.active_connection?&.current_transaction
           transaction if transaction&.open? && transaction.joinable?
         end
 
-        # @param update [Hub::Update]
-        # @param key [String]
-        # @return [void]
         def store(update, key:)
           payload = {topics: update.topics, data: update.data, private: update.private? || nil, id: update.id, type: update.type, retry_after: update.retry_after}
           writing do
@@ -108,19 +88,12 @@ module Hikyaku
 
       # One of them: an update, with the key under which it is published.
       module Row
-        # @return [Array<String>]
-        # @raise [Unreadable]
         def topics = read.fetch("topics")
 
-        # @return [String]
-        # @raise [Unreadable]
         def data = read.fetch("data")
 
-        # @return [Hash{Symbol => Object}] the other arguments of Publisher#publish
-        # @raise [Unreadable]
         def options = {private: read.key?("private"), id: read["id"], type: read["type"], retry_after: read["retry_after"]}
 
-        # @return [Boolean]
         def readable?
           !!read
         rescue Unreadable

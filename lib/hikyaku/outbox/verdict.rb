@@ -8,8 +8,6 @@ require_relative "rows"
 module Hikyaku
   class Outbox
     # What a failed publish says about its row.
-    #
-    # @api private
     module Verdict
       # The hub has looked at the update, and would say the same again.
       REFUSED = [400, 413, 414, 415, 422, 431].freeze
@@ -18,8 +16,6 @@ module Hikyaku
 
       module_function
 
-      # @param error [StandardError]
-      # @return [Boolean] whether the row can never be published
       def hopeless?(error)
         case error
         when *INVALID then true
@@ -28,8 +24,6 @@ module Hikyaku
         end
       end
 
-      # @param error [StandardError]
-      # @return [Boolean] whether it is certainly not the row's fault: nobody was asked
       def away?(error)
         case error
         when Publisher::Unreachable, ConfigError then true

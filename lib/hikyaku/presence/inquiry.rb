@@ -12,19 +12,12 @@ module Hikyaku
     # Asks a hub in another process who subscribes to a topic.
     #
     # Mercure draft-08, section "Subscription API".
-    #
-    # @api private
     class Inquiry
       SECONDS = 3
       LIFETIME = 300
       MAX_ANSWER_BYTES = 16 * 1024 * 1024
       private_constant :SECONDS, :LIFETIME, :MAX_ANSWER_BYTES
 
-      # @param target [String] see Publisher#initialize
-      # @param config [Config] with the keys that the hub knows
-      # @param ca_file [String, nil] certificates to trust in place of the system's
-      # @param insecure [Boolean] allows a token to travel over plain HTTP to another machine
-      # @raise [ConfigError] the target cannot be used
       def initialize(target, config, ca_file: nil, insecure: false)
         @endpoint = Publisher::Endpoint.new(target, open_timeout: SECONDS, read_timeout: SECONDS, write_timeout: SECONDS, ca_file: ca_file)
         @endpoint.confidential! unless insecure
@@ -32,9 +25,6 @@ module Hikyaku
         @tokens = Publisher::TokenSource.new(-> { mint(config) })
       end
 
-      # @param stream_name [String]
-      # @return [Array<Hash{String => Object}>] documents
-      # @raise [Unknown]
       def call(stream_name)
         answer, body = ask(Presence.collection(stream_name, path))
         raise Unknown, "#{@endpoint} does not say who is here: it answered #{answer.code}#{advice(answer)}" unless answer.is_a?(Net::HTTPOK)
@@ -45,7 +35,6 @@ module Hikyaku
         raise Unknown, "#{@endpoint} does not say who is here: its answer is not understood"
       end
 
-      # @return [String] without the token
       def inspect = "#<#{self.class.name} #{@endpoint}>"
 
       private

@@ -5,8 +5,6 @@ require_relative "../error"
 module Hikyaku
   module Presence
     # What `config.hikyaku` says of presence. Checked when it is made.
-    #
-    # @api private
     class Settings
       NAMES = %i[presence presence_path presence_grace].freeze
       DEFAULTS = {presence: false, presence_path: "/hikyaku/presence", presence_grace: 5}.freeze
@@ -14,13 +12,9 @@ module Hikyaku
       GRACE = (0..3600)
       private_constant :DEFAULTS, :PATH, :GRACE
 
-      # @return [String] where pages ask who is here, below the application's own root
       attr_reader :path
-      # @return [Numeric] seconds after which a user who has no page any more has left
       attr_reader :grace
 
-      # @param given [Hash{Symbol => Object}] of NAMES
-      # @raise [ConfigError]
       def initialize(given = {})
         values = DEFAULTS.merge(given)
         @on = values[:presence]
@@ -34,7 +28,6 @@ module Hikyaku
         freeze
       end
 
-      # @return [Boolean]
       def on? = @on
 
       private

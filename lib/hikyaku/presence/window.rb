@@ -18,15 +18,11 @@ module Hikyaku
     #      "refused": {"signed name": "expired" | "invalid" | "forbidden", …}}
     #
     # By the subscribers the page knows which of the events that come meanwhile it has seen already.
-    #
-    # @api private
     class Window
       MAX_NAMES = 10
       HEADERS = {"content-type" => "application/json", "cache-control" => "no-store", "x-content-type-options" => "nosniff"}.freeze
       private_constant :MAX_NAMES, :HEADERS
 
-      # @param env [Hash] a Rack environment
-      # @return [Array(Integer, Hash, Array<String>)] a Rack response
       def call(env)
         request = ActionDispatch::Request.new(env)
         names = Turbo::Door::Petition.new(request, limit: MAX_NAMES).names
@@ -38,7 +34,6 @@ module Hikyaku
         Web::Problem.new(503, error.message, headers: {"retry-after" => "1"}).response
       end
 
-      # @return [String] what `rails routes` shows
       def inspect = "Hikyaku's presence"
 
       private

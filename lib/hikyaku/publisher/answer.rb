@@ -7,8 +7,6 @@ require_relative "retries"
 module Hikyaku
   class Publisher
     # What a hub answered to a publish, and what follows from it.
-    #
-    # @api private
     class Answer
       # The hub is ours: a request with the same Idempotency-Key is not published again. The value stands for the
       # memory of keys; after a restart it may be another.
@@ -19,9 +17,6 @@ module Hikyaku
       NOTHING_DONE = [501, 503, 505].freeze
       private_constant :MAX_ID_BYTES, :NOTHING_DONE
 
-      # @param response [Net::HTTPResponse]
-      # @param body [String] its first bytes
-      # @param whole [Boolean] whether that is all
       def initialize(response, body, whole:)
         @status = Integer(response.code, 10)
         @type = response["content-type"].to_s[/\A[^;]*/].strip.downcase
@@ -31,21 +26,15 @@ module Hikyaku
         @whole = whole
       end
 
-      # @return [Boolean] whether the update was published
       def success? = @status.between?(200, 299) && event_id?
 
-      # @return [String, nil] the event id; nil when the hub did not say
       def event_id = @body.chomp.then { |id| id.empty? ? nil : id }
 
-      # @return [Integer, nil] how many streams were closed; nil when this is no such answer
       def disconnected
         count = document["disconnected"] if @status == 200
         count if count.is_a?(Integer)
       end
 
-      # @param endpoint [Endpoint]
-      # @param hint [String, nil] what else to say of a token that was refused
-      # @return [Failure] to be raised
       def failure(endpoint, hint: nil)
         kind = who_knows? ? OutcomeUnknown : Refused
         message = sentence(endpoint)

@@ -11,12 +11,7 @@ module Hikyaku
     #     the hub refuses the token       once, with a new token       (401)
     #     sent, and no answer             again if it cannot publish twice (reset, timeout, 502, …)
     #     anything else                   never
-    #
-    # @api private
     class Attempts
-      # @param tokens [TokenSource]
-      # @param retries [Retries]
-      # @yieldreturn [Boolean] whether a request that may have been processed may be sent again
       def initialize(tokens:, retries:, &may_repeat)
         @tokens = tokens
         @retries = retries
@@ -26,10 +21,6 @@ module Hikyaku
         @reconnected = false
       end
 
-      # @yieldparam token [String, nil]
-      # @yieldparam doubtful [Boolean] whether an earlier attempt may have been processed
-      # @yieldreturn [Object] what is returned
-      # @raise [Failure] of the last attempt
       def run
         token = @tokens.token
         yield token, !@doubt.nil?

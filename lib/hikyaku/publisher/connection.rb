@@ -7,26 +7,18 @@ module Hikyaku
   class Publisher
     # One connection to a hub: Net::HTTP, and what it lacks: Unix sockets, a look at whether the hub has closed, and a
     # way to stop a reader from another thread.
-    #
-    # @api private
     class Connection < Net::HTTP
       # How often a Unix socket is tried whose queue is full: there is nothing that one could wait for.
       QUEUE_PAUSE = 0.01
       private_constant :QUEUE_PAUSE
 
-      # @return [String, nil] path of a Unix socket, in place of host and port
       attr_accessor :unix_path
-      # @return [Float, nil] when the last response was complete, on the monotonic clock
       attr_accessor :idle_since
-      # @return [Float, nil] seconds for which the hub promises to keep an idle connection
       attr_accessor :kept_seconds
 
-      # @return [Boolean] whether the last response left it open
       def open? = started? && !@socket.nil? && !@socket.closed?
 
       # Whether another request may be sent: the hub has neither closed nor said anything unasked.
-      #
-      # @return [Boolean]
       def usable?
         return false unless open?
         @socket.io.read_nonblock(1, exception: false) == :wait_readable
@@ -36,8 +28,6 @@ module Hikyaku
 
       # Ends reading and writing, whichever thread is busy with it: it finds the end of the stream. The socket itself
       # is closed by its owner, because TLS cannot be closed under a reader's feet.
-      #
-      # @return [void]
       def interrupt
         @socket&.io&.to_io&.shutdown
       rescue SystemCallError, IOError
@@ -45,8 +35,6 @@ module Hikyaku
       end
 
       # Closes; harmless when repeated.
-      #
-      # @return [void]
       def discard
         finish if started?
       rescue SystemCallError, IOError, OpenSSL::SSL::SSLError

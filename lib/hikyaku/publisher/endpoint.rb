@@ -7,8 +7,6 @@ require_relative "../error"
 module Hikyaku
   class Publisher
     # Where a hub is: an http or https URL, or a Unix socket and a path. Opens connections to it.
-    #
-    # @api private
     class Endpoint
       # Mercure draft-08, section "Hub Discovery".
       DEFAULT_PATH = "/.well-known/mercure"
@@ -20,19 +18,10 @@ module Hikyaku
       NETWORK_ERRORS = [SystemCallError, IOError, SocketError, OpenSSL::SSL::SSLError, Net::OpenTimeout, Net::ReadTimeout,
         Net::WriteTimeout, Net::ProtocolError, Net::HTTPBadResponse, Net::HTTPHeaderSyntaxError].freeze
 
-      # @return [URI::HTTP] for a Unix socket, http://localhost and the path
       attr_reader :uri
-      # @return [String, nil]
       attr_reader :unix_path
-      # @return [String] path and query, as a request line has it
       attr_reader :request_target
 
-      # @param target [String, URI] "https://…", "http://…", "unix:SOCKET" or "unix:SOCKET:/path"
-      # @param ca_file [String, nil] certificates to trust in place of the system's
-      # @param open_timeout [Numeric] seconds
-      # @param read_timeout [Numeric, nil] seconds without a byte
-      # @param write_timeout [Numeric] seconds
-      # @raise [ConfigError]
       def initialize(target, open_timeout:, read_timeout:, write_timeout:, ca_file: nil)
         @unix_path, url = split(target.to_s)
         @uri = parse(url)
@@ -42,7 +31,6 @@ module Hikyaku
         @proxy = @unix_path ? nil : @uri.find_proxy
       end
 
-      # @return [Connection] not yet started
       def connection
         connection = Connection.new(@uri.hostname, @uri.port, *proxy)
         connection.unix_path = @unix_path
@@ -58,10 +46,6 @@ module Hikyaku
       end
 
       # The endpoint that a `Location` leads to.
-      #
-      # @param location [String] absolute or relative
-      # @return [Endpoint]
-      # @raise [ConfigError] it is not a URL that we follow
       def redirected(location)
         uri = @uri.merge(location)
         inside = @unix_path && same_origin?(uri)
@@ -72,8 +56,6 @@ module Hikyaku
         raise ConfigError, "#{self} redirects to something that is not a URL"
       end
 
-      # @param other [URI, Endpoint]
-      # @return [Boolean] same scheme, host and port: the same may be told to both
       def same_origin?(other)
         return other.unix_path == @unix_path && same_origin?(other.uri) if other.is_a?(Endpoint)
         [other.scheme, other.hostname, other.port] == [@uri.scheme, @uri.hostname, @uri.port]
@@ -82,29 +64,20 @@ module Hikyaku
       # Whether a token may be sent: encrypted, or never leaving this machine.
       #
       # Mercure draft-08, section "Presenting the Access Token".
-      #
-      # @return [Boolean]
       def confidential? = !@unix_path.nil? || @uri.scheme == "https" || LOOPBACK.match?(@uri.hostname)
 
-      # @raise [ConfigError] a token would travel in the clear
-      # @return [void]
       def confidential!
         return if confidential?
         raise ConfigError, "#{self} is not encrypted and would show the token to the network: use https, or say insecure: true"
       end
 
       # What tokens for this hub are made for, unless it was told another resource identifier.
-      #
-      # @return [String]
       def audience = "#{@uri.scheme}://#{host}#{@uri.path}"
 
-      # @return [String] the `Host` field
       def host = (@uri.port == @uri.default_port) ? @uri.host : "#{@uri.host}:#{@uri.port}"
 
-      # @return [String] for messages: without the query, in which old clients carry tokens
       def to_s = @unix_path ? "unix:#{@unix_path}:#{@uri.path}" : audience
 
-      # @return [String]
       def inspect = "#<#{self.class.name} #{self}>"
 
       protected

@@ -5,17 +5,11 @@ module Hikyaku
     # Connections that are kept for the next request. As many may be in use as there are threads that publish; only
     # so many are kept. A forked child starts with none: it forgets its parent's without closing them, since closing
     # would speak on the parent's connection.
-    #
-    # @api private
     class Pool
       # A hub that closes idle connections after N seconds is not trusted to the last moment.
       MARGIN = 1
       private_constant :MARGIN
 
-      # @param size [Integer] idle connections that are kept
-      # @param keep_alive [Numeric] seconds for which an idle connection is used again
-      # @param clock [#call] seconds, monotonic
-      # @yieldreturn [Connection] a new one, not started
       def initialize(size:, keep_alive:, clock: -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) }, &open)
         @size = size
         @keep_alive = keep_alive
@@ -26,8 +20,6 @@ module Hikyaku
         @owner = Process.pid
       end
 
-      # @return [Connection] started
-      # @raise [StandardError] of {Endpoint::NETWORK_ERRORS}: nothing was sent
       def take
         while (connection = pop)
           return connection if fresh?(connection) && connection.usable?
@@ -38,8 +30,6 @@ module Hikyaku
         connection
       end
 
-      # @param connection [Connection] whose response was read to its end
-      # @return [void]
       def give_back(connection)
         connection.idle_since = @clock.call
         kept = @mutex.synchronize do
@@ -50,8 +40,6 @@ module Hikyaku
       end
 
       # Closes what is idle.
-      #
-      # @return [void]
       def clear
         idle = @mutex.synchronize do
           forget_parent
@@ -60,7 +48,6 @@ module Hikyaku
         idle.each(&:discard)
       end
 
-      # @return [Integer] how many are kept at the moment
       def idle_count
         @mutex.synchronize do
           forget_parent

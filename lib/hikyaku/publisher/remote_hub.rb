@@ -15,8 +15,6 @@ module Hikyaku
     # A hub that is reached over HTTP.
     #
     # Mercure draft-08, section "Publication".
-    #
-    # @api private
     class RemoteHub
       MAX_ANSWER_BYTES = 65_536
       HEADERS = {
@@ -29,12 +27,6 @@ module Hikyaku
       HOPELESS = [OpenSSL::SSL::SSLError, Net::OpenTimeout].freeze
       private_constant :MAX_ANSWER_BYTES, :HEADERS, :HOPELESS
 
-      # @param endpoint [Endpoint]
-      # @param tokens [TokenSource]
-      # @param pool [Pool]
-      # @param retry_unknown [Symbol, Boolean] :auto, true or false
-      # @param retries [#call] gives a new Retries for each publish
-      # @param hint [String, nil] what else to say of a token that was refused
       def initialize(endpoint, tokens:, pool:, retry_unknown:, retries:, hint: nil)
         @endpoint = endpoint
         @tokens = tokens
@@ -45,10 +37,6 @@ module Hikyaku
         @marker = nil
       end
 
-      # @param fields [Hash] see Publisher#publish
-      # @param idempotency_key [String, nil]
-      # @return [String, nil] the event id
-      # @raise [Failure]
       def publish(fields, idempotency_key)
         body = form(fields)
         key = idempotency_key || SecureRandom.uuid
@@ -62,11 +50,6 @@ module Hikyaku
 
       # `DELETE {hub path}/subscribers/{subject}`, which Hikyaku's hub alone knows. Repeated where a publish is not: what
       # is closed stays closed.
-      #
-      # @param subject [String]
-      # @param revoke [Boolean]
-      # @return [Integer]
-      # @raise [Failure]
       def disconnect(subject, revoke)
         target = "#{@endpoint.uri.path}/subscribers/#{escape(subject)}#{"?revoke=1" if revoke}"
         Attempts.new(tokens: @tokens, retries: @retries.call) { true }.run do |token|
@@ -76,11 +59,8 @@ module Hikyaku
       end
 
       # Closes what is not in use; publishing afterwards opens again.
-      #
-      # @return [void]
       def close = @pool.clear
 
-      # @return [String]
       def to_s = @endpoint.to_s
 
       private
@@ -114,8 +94,6 @@ module Hikyaku
         whole ? @pool.give_back(connection) : connection&.discard
       end
 
-      # @return [Array(Net::HTTPResponse, String, Boolean)] the head, the body or as much of it as is worth reading, and
-      #   whether that is all
       def receive(connection, request)
         head = nil
         body = +""

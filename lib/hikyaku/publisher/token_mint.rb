@@ -11,8 +11,6 @@ module Hikyaku
     # Signs short-lived access tokens that permit publishing to every topic, with a key that the hub knows.
     #
     # Mercure draft-08, sections "Authorization" and "Authorization Details"; RFC 9068 section 2.
-    #
-    # @api private
     class TokenMint
       DETAIL_TYPE = "https://mercure.rocks/authorization-detail"
       CURVES = {"prime256v1" => "ES256", "secp384r1" => "ES384", "secp521r1" => "ES512"}.freeze
@@ -20,17 +18,6 @@ module Hikyaku
       SAID = /[^\0\s]/n
       private_constant :DETAIL_TYPE, :CURVES, :SAID
 
-      # @param key [String, OpenSSL::PKey::PKey, Ed25519::SigningKey] a secret, or a private key (also as PEM text), or
-      #   `file:PATH` of either
-      # @param issuer [String, nil] `iss`: by it the hub finds the key that verifies
-      # @param audience [String, nil] `aud`: the hub's resource identifier
-      # @param alg [String, nil] the signature algorithm; by the kind of key when nil, HS256 for a secret
-      # @param kid [String, nil] the key's id, where the hub knows several of this issuer
-      # @param subject [String, nil] `sub`; the issuer when nil
-      # @param lifetime [Numeric] seconds
-      # @param legacy [Boolean] also carry the claim that hubs of Mercure 0.x read
-      # @param clock [#call] seconds since 1970
-      # @raise [ConfigError] a setting is missing or the key cannot be used; never shows the key
       def initialize(key:, issuer:, audience:, alg: nil, kid: nil, subject: nil, lifetime: 300, legacy: false,
         clock: -> { Process.clock_gettime(Process::CLOCK_REALTIME) })
         key = read(key) if key.is_a?(String)
@@ -48,17 +35,14 @@ module Hikyaku
         raise ConfigError, "the key cannot sign with #{@alg || "any algorithm"}: give the algorithm that belongs to it as alg"
       end
 
-      # @return [String] a new token
       def call
         now = @clock.call.floor(6)
         claims = @claims.merge(iat: now, exp: now + @lifetime.to_i, jti: "urn:uuid:#{SecureRandom.uuid}")
         JWT.encode(claims, @key, @alg, @header)
       end
 
-      # @return [String] what to look at when the hub refuses the tokens
       def hint = "the token is signed here for issuer #{@claims[:iss].inspect} and audience #{@claims[:aud].inspect}: does the hub know both, and the key?"
 
-      # @return [String] without the key
       def inspect = "#<#{self.class.name} #{@alg} #{@claims[:iss].inspect}>"
 
       private

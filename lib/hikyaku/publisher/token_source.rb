@@ -7,8 +7,6 @@ module Hikyaku
   class Publisher
     # Where the access token of a request comes from: a fixed string, or something callable that is asked again when
     # the token it gave is about to expire, or was refused.
-    #
-    # @api private
     class TokenSource
       # RFC 6750 section 2.1: what can stand behind "Bearer".
       TOKEN = /\A[A-Za-z0-9\-._~+\/]+=*\z/
@@ -17,9 +15,6 @@ module Hikyaku
       MAX_RENEWAL_SECONDS = 60
       private_constant :TOKEN, :RENEWAL_SHARE, :MAX_RENEWAL_SECONDS
 
-      # @param source [String, #call, nil] nil when no token is presented
-      # @param clock [#call] seconds since 1970
-      # @raise [ConfigError]
       def initialize(source, clock: -> { Process.clock_gettime(Process::CLOCK_REALTIME) })
         @renewable = source.respond_to?(:call)
         @source = @renewable ? source : nil
@@ -29,11 +24,8 @@ module Hikyaku
         @renew_at = nil
       end
 
-      # @return [Boolean] whether requests carry a token
       def any? = @renewable || !@token.nil?
 
-      # @return [String, nil]
-      # @raise [ConfigError] the source gave something that is not a token
       def token
         return @token unless @renewable
         @mutex.synchronize do
@@ -43,16 +35,12 @@ module Hikyaku
       end
 
       # Forgets a token that the hub refused. Threads that were refused together fetch one new token, not one each.
-      #
-      # @param refused [String] the token that was sent
-      # @return [Boolean] whether the next token may be another
       def refused(refused)
         return false unless @renewable
         @mutex.synchronize { @token = nil if @token == refused }
         true
       end
 
-      # @return [String] without the token
       def inspect = "#<#{self.class.name} #{@renewable ? "renewable" : "fixed"}>"
 
       private

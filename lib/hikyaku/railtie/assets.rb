@@ -4,8 +4,6 @@ module Hikyaku
   class Railtie < ::Rails::Railtie
     # The client for browsers, app/assets/javascripts/hikyaku.js, where the application's asset pipeline (Propshaft or Sprockets) finds
     # it, and in its import map as "hikyaku". What is not there is not missed.
-    #
-    # @api private
     module Assets
       ROOT = File.expand_path("../../..", __dir__)
       FOLDER = File.join(ROOT, "app/assets/javascripts")
@@ -14,8 +12,6 @@ module Hikyaku
 
       module_function
 
-      # @param config [::Rails::Application::Configuration]
-      # @return [void]
       def offer(config)
         return unless config.respond_to?(:assets)
         config.assets.paths << FOLDER
@@ -24,9 +20,6 @@ module Hikyaku
       end
 
       # Before those of the application, which may say otherwise.
-      #
-      # @param config [::Rails::Application::Configuration]
-      # @return [void]
       def pin(config)
         config.importmap.paths.unshift(Pathname.new(PINS)) if config.respond_to?(:importmap)
       end

@@ -6,17 +6,10 @@ require_relative "../web/engine_choice"
 module Hikyaku
   class Railtie < ::Rails::Railtie
     # What the application says of its hub when `plugin :hikyaku` of Puma runs that beside the workers.
-    #
-    # @api private
     module Beside
       module_function
 
       # Answers Companion::Application, which asks another process for the plan, and ends this one.
-      #
-      # @param io [IO]
-      # @param error [StandardError, nil] with which the application did not start
-      # @param url [String, nil] of the server, without a path
-      # @return [void]
       def tell(io, error = nil, url: nil)
         io.write(answer(error, url))
         io.close
@@ -25,15 +18,8 @@ module Hikyaku
       end
 
       # The hub that this process holds already ends.
-      #
-      # @return [void]
       def make_way = Railtie.mount.give_way
 
-      # @param settings [Settings]
-      # @param url [String, nil] of the server, without a path
-      # @return [Companion::Plan]
-      # @raise [ConfigError]
-      # @raise [NativeUnavailable] the engine in C is not there, and this is not a developer who gets the one in Ruby
       def plan(settings = Railtie.mount.settings, url: nil)
         if settings.remote?
           raise ConfigError, "config.hikyaku.hub is set, so the hub is elsewhere: take that away, or `plugin :hikyaku` from config/puma.rb"

@@ -5,10 +5,7 @@ require "active_support/log_subscriber"
 module Hikyaku
   class Railtie < ::Rails::Railtie
     # One line at level debug for each request of {HTTP::Client}.
-    #
-    # @api private
     class ClientLogSubscriber < ActiveSupport::LogSubscriber
-      # @return [void]
       def request(event)
         debug do
           verb, url, status, error, seconds = event.payload.values_at(:method, :url, :status, :error, :seconds)

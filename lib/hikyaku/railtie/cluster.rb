@@ -6,17 +6,13 @@ module Hikyaku
     #
     # `puma` has read its configuration when it loads config.ru: the answer is there. `rails server` loads config.ru
     # first: then the cluster itself is stopped when it is about to run.
-    #
-    # @api private
     module Cluster
       # Put before Puma::Cluster#run.
       module Refusal
         class << self
-          # @return [#call, nil]
           attr_accessor :reaction
         end
 
-        # @return [void]
         def run
           Refusal.reaction&.call
           super
@@ -26,10 +22,6 @@ module Hikyaku
       module_function
 
       # Stops the server when it has several processes: now, or as soon as that is known.
-      #
-      # @param reason [String] a sentence for whoever starts it
-      # @return [void]
-      # @raise [ConfigError]
       def refuse(reason)
         config = ::Puma.cli_config if defined?(::Puma.cli_config)
         if config.nil?
@@ -40,7 +32,6 @@ module Hikyaku
         end
       end
 
-      # @return [Boolean] whether this process is about to fork those that serve
       def preloading?
         options = (::Puma.cli_config if defined?(::Puma.cli_config))&.options
         !options.nil? && options[:workers].to_i > 0 && !!options[:preload_app]

@@ -9,8 +9,6 @@ module Hikyaku
     #     config.hikyaku.codec = true           # the format :msgpack (and :mpac), `render msgpack:`, negotiation, entity tags, 406
     #     config.hikyaku.codec_params = true    # bodies of requests in MessagePack become params
     #     config.hikyaku.codec_params = {max_bytes: 1_000_000, max_depth: 20, max_items: 10_000}
-    #
-    # @api private
     module CodecGlue
       NAME = :msgpack
       # One type with two names: `format.mpac` and `/items.mpac` are `format.msgpack` and `/items.msgpack`.
@@ -19,9 +17,6 @@ module Hikyaku
 
       module_function
 
-      # @param settings [Settings]
-      # @return [void]
-      # @raise [ConfigError]
       def settle(settings)
         on = flag(settings.codec)
         limits = limits_of(settings.codec_params)
@@ -33,7 +28,6 @@ module Hikyaku
         read_bodies(limits) if limits
       end
 
-      # @return [Mime::Type]
       def mime = ::Mime[NAME]
 
       def load_parts

@@ -10,8 +10,6 @@ module Hikyaku
     #     bin/rails hikyaku:doctor
     #     bin/rails "hikyaku:doctor[https://staging.example.com/.well-known/mercure]"
     #     HIKYAKU_DOCTOR="--idle 300 --json" bin/rails hikyaku:doctor
-    #
-    # @api private
     class DoctorTask < CLI::Doctor
       OPTIONS = "HIKYAKU_DOCTOR"
       TASK = "bin/rails hikyaku:doctor"
@@ -25,12 +23,6 @@ module Hikyaku
         %(#{OPTIONS}="--origin https://www.example.com --idle 300" #{TASK})
       )
 
-      # @param settings [Settings]
-      # @param url [String, nil] of the hub, as clients use it; the application's unless given
-      # @param stdout [IO] what is found
-      # @param stderr [IO] what is waited for, and errors
-      # @param env [Hash{String => String}]
-      # @return [Integer] the exit code: 0 nothing failed, 1 something did, 2 it was asked for in a wrong way
       def self.run(settings, url = nil, stdout: $stdout, stderr: $stderr, env: ENV)
         new(settings, stdin: $stdin, stdout: stdout, stderr: stderr, env: env).run([*words(env[OPTIONS].to_s), *url.presence])
       rescue Interrupt
@@ -48,14 +40,11 @@ module Hikyaku
       end
       private_class_method :words
 
-      # @param settings [Settings]
-      # @param streams [Hash{Symbol => Object}] see CLI::Command
       def initialize(settings, **streams)
         super(**streams)
         @settings = settings
       end
 
-      # @return [String] without keys and tokens
       def inspect = "#<#{self.class.name}>"
 
       private

@@ -17,11 +17,6 @@ module Hikyaku
       #     hikyaku_url(match: book_url(@book), last_event_id: hikyaku_last_event_id)
       #
       # Mercure draft-08, section "Subscription".
-      #
-      # @param match [String, Array<String>] topics
-      # @param match_urlpattern [String, Array<String>] URL patterns
-      # @param last_event_id [String, nil] the event after which to begin
-      # @return [String] without an origin if the hub is this application's own
       def hikyaku_url(match: [], match_urlpattern: [], last_event_id: nil)
         settings = Railtie.mount.settings
         base = settings.public_url || (settings.config.path unless settings.remote?) or
@@ -34,19 +29,11 @@ module Hikyaku
 
       # The newest event, to be read before the data that the page shows: with it in the URL nothing is lost between the
       # two.
-      #
-      # @return [String, nil] nil when the hub is in another process and does not answer
       def hikyaku_last_event_id = Railtie.mount.newest(request&.env)
 
       # Tells clients of this resource where its updates come from, in a `Link` header.
       #
       # Mercure draft-08, section "Hub Discovery".
-      #
-      # @param topic [String, nil] the resource's canonical URL, for a link with `rel="self"`
-      # @param last_event_id [String, nil] the newest event when the resource was read
-      # @param type [String, nil] the event type of its updates
-      # @param content_type [String, nil] the media type of their data, where it is not the resource's
-      # @return [void]
       def hikyaku_discovery(topic = nil, last_event_id: hikyaku_last_event_id, type: nil, content_type: nil)
         last_event_id = nil if last_event_id == "earliest"
         url = hikyaku_url
@@ -60,18 +47,6 @@ module Hikyaku
       # An access token for the hub.
       #
       # Mercure draft-08, section "Authorization".
-      #
-      # @param subscribe [String, Hash, Array<String, Hash>] topics whose private updates may be received: a topic, "*", or
-      #   {match: "…", match_type: "urlpattern"}
-      # @param publish [String, Hash, Array<String, Hash>] topics that may be published to
-      # @param subject [String, nil] whose token it is, by which Hikyaku.disconnect finds the streams; what the
-      #   controller's `hikyaku_subject` says unless told, and a random one if it has no such method
-      # @param expires_in [Numeric] seconds, after which the stream is closed
-      # @param payload [Hash, nil] what others see beside the subscriptions
-      # @param issued_at [Float, nil] seconds since 1970, when it was asked who may have it, if that is not now: a revocation in between
-      #   is to end it
-      # @return [String]
-      # @raise [ConfigError] the keys cannot sign
       def hikyaku_token(subscribe: [], publish: [], subject: nil, expires_in: 3600, payload: nil, issued_at: nil)
         subscribe, publish = [subscribe, publish].map { |topics| Array.wrap(topics) }
         subject ||= (hikyaku_subject if respond_to?(:hikyaku_subject, true))
@@ -82,18 +57,11 @@ module Hikyaku
 
       # The correlation of a request of hikyaku-send.js: publish it as `correlation` of the data. By it the page recognises its own updates,
       # and the answers to its requests.
-      #
-      # @return [String, nil] 32 hexadecimal digits; nil if the request has no header Hikyaku-Correlation of this form
       def hikyaku_correlation = request.headers["Hikyaku-Correlation"].to_s[/\A\h{32}\z/]
 
       # Gives the browser a token, in the cookie that it shows the hub.
       #
       # Mercure draft-08, section "Cookie".
-      #
-      # @param domain [String, nil] where the hub is on another host: the domain of both
-      # @param options [Hash] see {#hikyaku_token}
-      # @return [void]
-      # @raise [ArgumentError] the token is larger than a cookie can be
       def hikyaku_authorize(domain: nil, expires_in: 3600, **options)
         token = hikyaku_token(expires_in: expires_in, **options)
         cookie = hikyaku_cookie(domain)
@@ -104,9 +72,6 @@ module Hikyaku
       end
 
       # Takes the cookie away, for whoever signs out. Streams that are open stay so: see Hikyaku.disconnect.
-      #
-      # @param domain [String, nil] as it was given to {#hikyaku_authorize}
-      # @return [void]
       def hikyaku_unauthorize(domain: nil)
         cookie = hikyaku_cookie(domain)
         # Not `delete`, which knows only cookies that came with the request: this one goes to the hub's path alone.

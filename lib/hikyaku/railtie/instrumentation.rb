@@ -11,8 +11,6 @@ module Hikyaku
     #     request.hikyaku_http  method, url, status, bytes, cached, seconds, error  (one of HTTP::Client; see HTTP::Client::Notice)
     module Instrumentation
       # See {Hikyaku.publish}.
-      #
-      # @return [String] the event id
       def publish(topics, data = "", **options)
         data = options.delete(:data) { data }
         data = data.to_json unless data.is_a?(String)
@@ -21,8 +19,6 @@ module Hikyaku
       end
 
       # See {Hikyaku.disconnect}.
-      #
-      # @return [Integer] how many streams are closed
       def disconnect(subject:, revoke: false)
         payload = {subject: subject, revoke: revoke, count: nil}
         ActiveSupport::Notifications.instrument("disconnect.hikyaku", payload) { payload[:count] = super(subject: subject, revoke: revoke) }

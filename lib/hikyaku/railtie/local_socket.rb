@@ -9,36 +9,26 @@ module Hikyaku
   class Railtie < ::Rails::Railtie
     # The Unix socket on which a server in development, which holds the hub itself, takes what the application's other processes
     # publish: consoles, tasks, jobs. They find it in the default folder of Companion::Folder.
-    #
-    # @api private
     class LocalSocket
       # Whose tokens the other processes show.
       ISSUER = "hikyaku:local"
       THREADS = 2
       private_constant :ISSUER, :THREADS
 
-      # @param logger [Logger, nil]
-      # @return [LocalSocket, nil] nil: there is no default folder, or another server has it, which is logged
       def self.open(logger)
         path = Companion::Folder.default or return
         folder = Companion::Folder.take(path) { |sentence| logger&.warn("Hikyaku: #{sentence}") }
         new(folder, logger) if folder
       end
 
-      # @param folder [Companion::Folder] that is taken
-      # @param logger [Logger, nil]
       def initialize(folder, logger)
         @folder = folder
         @logger = logger || Logger.new(nil)
         @key = SecureRandom.urlsafe_base64(32)
       end
 
-      # @param config [Config]
-      # @return [Config] of a hub that believes the other processes
       def admit(config) = config.with(issuers: [*config.issuers, {issuer: ISSUER, publisher_key: @key}])
 
-      # @param web [Web] made with what {#admit} returns
-      # @return [void]
       def serve(web)
         require_relative "../server/http"
         config = web.config
@@ -52,8 +42,6 @@ module Hikyaku
       end
 
       # Takes it away.
-      #
-      # @return [void]
       def close
         @http&.stop(true)
         @listener&.close
@@ -62,14 +50,11 @@ module Hikyaku
       end
 
       # Lets go of it, in a process that was forked from the one that opened it, and takes its place (`rails server --daemon`).
-      #
-      # @return [void]
       def abandon
         @listener&.sockets&.each(&:close)
         @folder.release
       end
 
-      # @return [String] without the key
       def inspect = "#<#{self.class.name} #{@folder.path}>"
     end
   end

@@ -5,10 +5,7 @@ require "active_support/log_subscriber"
 module Hikyaku
   class Railtie < ::Rails::Railtie
     # One line at level debug for each notification.
-    #
-    # @api private
     class LogSubscriber < ActiveSupport::LogSubscriber
-      # @return [void]
       def publish(event)
         debug do
           update = event.payload
@@ -18,13 +15,11 @@ module Hikyaku
       end
       subscribe_log_level :publish, :debug
 
-      # @return [void]
       def disconnect(event)
         debug { "  #{color("Hikyaku", CYAN, bold: true)} closed #{event.payload[:count]} streams of #{event.payload[:subject]} (#{event.duration.round(1)}ms)" }
       end
       subscribe_log_level :disconnect, :debug
 
-      # @return [void]
       def streams(event)
         debug do
           granted, refused, subject = event.payload.values_at(:granted, :refused, :subject)
@@ -34,7 +29,6 @@ module Hikyaku
       end
       subscribe_log_level :streams, :debug
 
-      # @return [void]
       def request(event)
         debug { "  #{color("Hikyaku", CYAN, bold: true)} #{event.payload.values_at(:method, :path, :status).join(" ")} (#{event.duration.round(1)}ms)" }
       end

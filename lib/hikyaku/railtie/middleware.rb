@@ -9,20 +9,14 @@ module Hikyaku
     # method that it does not know, as QUERY; and nothing that buffers, times or logs a response at its end can be
     # around a stream that has none. What protects the application protects the hub too: `config.hosts`, and
     # `config.force_ssl`.
-    #
-    # @api private
     class Middleware
       PASSED_ON = %w[GET HEAD POST].freeze
       private_constant :PASSED_ON
 
-      # @param app [#call] the rest of the stack
-      # @param _application [::Rails::Application] kept for whoever reads the list of middleware
       def initialize(app, _application = nil)
         @app = app
       end
 
-      # @param env [Hash] a Rack environment
-      # @return [Array(Integer, Hash, #each)] a Rack response
       def call(env)
         @timeouts_kept ||= PumaTimeouts.install(::Rails.logger)
         mount.scatter if mount.scattered?(env) && Hikyaku.web

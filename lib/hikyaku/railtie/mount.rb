@@ -10,8 +10,6 @@ module Hikyaku
   class Railtie < ::Rails::Railtie
     # The hub's place in the application: a Rack application that answers with the hub of this process, or says where it
     # is. Lives as long as the process, whatever code is reloaded.
-    #
-    # @api private
     class Mount
       SCATTERED = "the server has several processes, and a hub lives in one: let Puma run it beside them (plugin :hikyaku in " \
         "config/puma.rb), or run it elsewhere (bin/rails hikyaku:hub) and set config.hikyaku.hub to its address"
@@ -20,19 +18,14 @@ module Hikyaku
       SERVER = "SERVER_SOFTWARE"
       private_constant :SCATTERED, :REQUEST, :SERVER
 
-      # @return [Settings]
       attr_reader :settings
 
-      # @param settings [Settings]
       def initialize(settings)
         @settings = settings
         @lock = Mutex.new
       end
 
       # Called when the application is initialized, in every process.
-      #
-      # @raise [ConfigError]
-      # @return [void]
       def settle
         settings.config
         settings.without_hub
@@ -42,9 +35,6 @@ module Hikyaku
       end
 
       # Called when the application is served. With the route drawn, this process holds the hub.
-      #
-      # @raise [ConfigError] the server is about to have several processes
-      # @return [void]
       def open
         @serving = true
         return if settings.remote? || settings.beside? || !settings.routed? || ::Rails.env.test?
@@ -53,8 +43,6 @@ module Hikyaku
       end
 
       # Ends the hub of this process: Puma, which began after the application was served (`rails server`), runs one beside it.
-      #
-      # @return [void]
       def give_way
         @lock.synchronize do
           end_hub
@@ -62,13 +50,9 @@ module Hikyaku
         end
       end
 
-      # @return [Symbol] what a publish does where no hub is known: :raise or :log
       def without_hub = settings.without_hub(serving: @serving)
 
       # The newest event, as somebody knows it who may read nothing private: who begins after it misses nothing, or is told.
-      #
-      # @param env [Hash, nil] the Rack environment of the request for which a page is rendered
-      # @return [String, nil] where nothing was published yet, an id that stands for that; nil where nobody knows
       def newest(env = nil)
         hold if env && opened_by?(env)
         hub = Hikyaku.hub
@@ -78,8 +62,6 @@ module Hikyaku
         nil
       end
 
-      # @param env [Hash] a Rack environment
-      # @return [Array(Integer, Hash, #each)] a Rack response
       def call(env)
         return answer(env) unless ActiveSupport::Notifications.notifier.listening?(REQUEST)
         payload = {method: env["REQUEST_METHOD"], path: Web::Change.loggable(path_of(env))}
@@ -88,8 +70,6 @@ module Hikyaku
         end
       end
 
-      # @param env [Hash] a Rack environment
-      # @return [Boolean] whether the request is for the hub
       def serves?(env)
         path = path_of(env)
         # Asked for with each request of the application.
@@ -98,8 +78,6 @@ module Hikyaku
       end
 
       # The last net: a server of which it could not be known that it forks. Its hub is given up, so that publishing raises.
-      #
-      # @return [void]
       def scatter
         @lock.synchronize do
           return if @scattered
@@ -110,14 +88,10 @@ module Hikyaku
         ::Rails.logger&.error("Hikyaku: #{SCATTERED}")
       end
 
-      # @param env [Hash] a Rack environment
-      # @return [Boolean] whether a hub of this process could not be the only one
       def scattered?(env) = !!env["rack.multiprocess"] && !settings.remote? && !settings.beside?
 
-      # @return [String] where the metadata is, in this application
       def metadata_path = metadata.path
 
-      # @return [String] what `rails routes` shows
       def inspect = settings.remote? ? "Hikyaku at #{settings.public_url || settings.hub}" : "Hikyaku"
 
       private

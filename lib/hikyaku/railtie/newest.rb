@@ -12,8 +12,6 @@ module Hikyaku
     # What an empty cursor would be answered (Mercure draft-08, section "Reconnection, State Reconciliation, and Event
     # Sourcing"), so any hub of draft 08 can be asked. While there is no event that is "earliest", by which nobody learns that one is
     # missing; our own hub has a header more, in which there is an id then, too. No page waits long for the answer, or fails without it.
-    #
-    # @api private
     class Newest
       SECONDS = 1
       # For so long a hub that did not answer is not asked again.
@@ -25,13 +23,6 @@ module Hikyaku
       OWN_HEADER = "hikyaku-cursor"
       private_constant :SECONDS, :PAUSE, :LIFETIME, :TOPIC, :HEADER, :OWN_HEADER
 
-      # @param target [String] see Publisher#initialize
-      # @param config [Config] with the keys that the hub knows
-      # @param ca_file [String, nil] certificates to trust in place of the system's
-      # @param insecure [Boolean] allows a token to travel over plain HTTP to another machine
-      # @param logger [Logger, nil]
-      # @param clock [#call] seconds, monotonic
-      # @raise [ConfigError] the target cannot be used
       def initialize(target, config, ca_file: nil, insecure: false, logger: nil, clock: -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) })
         @endpoint = Publisher::Endpoint.new(target, open_timeout: SECONDS, read_timeout: SECONDS, write_timeout: SECONDS, ca_file: ca_file)
         @pool = Publisher::Pool.new(size: 5, keep_alive: 4) { @endpoint.connection }
@@ -41,7 +32,6 @@ module Hikyaku
         @silent_until = nil
       end
 
-      # @return [String, nil] the event id, also while there is no event; of another hub then "earliest"; nil when the hub does not say
       def call
         return if @silent_until && @clock.call < @silent_until
         answer = ask
@@ -51,7 +41,6 @@ module Hikyaku
         give_up(error.message)
       end
 
-      # @return [String] without the token
       def inspect = "#<#{self.class.name} #{@endpoint}>"
 
       private

@@ -10,8 +10,6 @@ module Hikyaku
     #     config.hikyaku.outbox = true
     #     config.hikyaku.outbox = {record: "AnimalsRecord",   the table is in the database of this abstract class
     #                              courier: false}            only `bin/rails hikyaku:outbox` takes rows to the hub
-    #
-    # @api private
     module OutboxGlue
       CARRIED = :carried
       OPTIONS = {"record" => [String], "courier" => [true, false]}.freeze
@@ -19,10 +17,6 @@ module Hikyaku
 
       # Put before Hikyaku's own methods.
       module Storing
-        # @param outbox [Boolean, Symbol, nil] true: through the outbox or not at all; false: to the hub at once, whatever becomes of the
-        #   transaction; CARRIED: as false, for rows, which stay where no hub is known
-        # @return [String] the event id
-        # @raise [ConfigError] there is no outbox
         def publish(topics, data = "", outbox: nil, **options)
           current = Outbox.current
           raise ConfigError, "outbox: true needs config.hikyaku.outbox = true" if outbox && current.nil?
@@ -34,9 +28,6 @@ module Hikyaku
 
       module_function
 
-      # @param settings [Settings]
-      # @return [void]
-      # @raise [ConfigError]
       def settle(settings)
         options = options_of(settings.outbox) or return
         Outbox.current = Outbox.new(
@@ -50,8 +41,6 @@ module Hikyaku
       end
 
       # In the server's process. One that is about to fork leaves the work to its children.
-      #
-      # @return [void]
       def serve
         return if Outbox.current.nil? || ::Rails.env.test?
         Outbox.current.serve(here: !Cluster.preloading?)

@@ -5,8 +5,6 @@ require_relative "../outbox"
 module Hikyaku
   class Railtie < ::Rails::Railtie
     # What `bin/rails hikyaku:outbox` and its sisters do.
-    #
-    # @api private
     module OutboxTask
       SIGNALS = %w[INT TERM].freeze
       # Of set aside rows, which may be many.
@@ -16,8 +14,6 @@ module Hikyaku
       module_function
 
       # Takes rows to the hub until the process is told to end.
-      #
-      # @return [void]
       def run
         courier = outbox.courier
         # A handler may not wait for a lock.
@@ -25,8 +21,6 @@ module Hikyaku
         courier.run
       end
 
-      # @param output [IO]
-      # @return [void]
       def show(output = $stdout)
         stats = outbox.stats
         oldest = stats.oldest_seconds
@@ -34,8 +28,6 @@ module Hikyaku
         outbox.set_aside(limit: SHOWN).each { |row| output.puts "  #{row.id}  #{row.at.utc.iso8601}  #{row.topics.join(", ")}  #{row.error}" }
       end
 
-      # @param output [IO]
-      # @return [void]
       def retry_set_aside(output = $stdout)
         output.puts "#{outbox.retry_set_aside} updates will be tried again"
       end

@@ -8,19 +8,13 @@ require_relative "../presence/window"
 module Hikyaku
   class Railtie < ::Rails::Railtie
     # `config.hikyaku.presence`: who is on a page; see Hikyaku::Presence.
-    #
-    # @api private
     module PresenceGlue
       # Asks the hub, wherever that is.
       class Source
-        # @param settings [Settings]
         def initialize(settings)
           @settings = settings
         end
 
-        # @param stream_name [String]
-        # @return [Array<Hash{String => Object}>] documents
-        # @raise [Presence::Unknown]
         def call(stream_name)
           hub = Hikyaku.hub
           return of_this_process(hub, stream_name) if hub
@@ -41,9 +35,6 @@ module Hikyaku
 
       module_function
 
-      # @param settings [Settings]
-      # @return [void]
-      # @raise [ConfigError] Turbo Streams do not go through the hub, or it does not tell of subscriptions
       def settle(settings)
         Presence.settings = settings.presence
         return unless settings.presence.on?

@@ -12,9 +12,6 @@ module Hikyaku
       #     Rails.application.routes.draw do
       #       hikyaku
       #     end
-      #
-      # @return [void]
-      # @raise [ArgumentError] inside of a scope or namespace
       def hikyaku
         raise ArgumentError, "hikyaku stands outside of scope and namespace; to move it, set config.hikyaku.path" if @scope[:path].present?
         hub = Railtie.mount

@@ -8,12 +8,9 @@ module Hikyaku
     #
     # `puma` has read its configuration when it loads the application: the answer is there. `rails server` loads the application
     # first, and knows the port that it was given; a port that stands in config/puma.rb as a number it does not know.
-    #
-    # @api private
     module Served
       # Put before Rails::Server.
       module Telling
-        # @return [void]
         def start(*)
           Served.options = options
           super
@@ -21,13 +18,10 @@ module Hikyaku
       end
 
       class << self
-        # @return [Hash{Symbol => Object}, nil] `Host` and `Port` of `rails server`
         attr_accessor :options
 
-        # @return [void]
         def follow = (::Rails::Server.prepend(Telling) if defined?(::Rails::Server))
 
-        # @return [String, nil] without a path; nil in a process that is no server
         def url
           return Companion::ServerURL.of(bind(*options.values_at(:Host, :Port))) if options
           config = ::Puma.cli_config if defined?(::Puma.cli_config)

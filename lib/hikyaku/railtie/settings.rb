@@ -21,8 +21,6 @@ module Hikyaku
     #
     # Beside them are settings of the application and not of the hub: where the hub is, what happens without one, and those of
     # Turbo::Settings.
-    #
-    # @api private
     class Settings
       HUB = :hub
       OUTBOX = :outbox
@@ -36,18 +34,13 @@ module Hikyaku
       DEFAULT = "http://localhost:3000"
       private_constant :HUB, :OUTBOX, :WITHOUT, :REACTIONS, :CODEC, :KEYS, :SALT, :COOKIE, :NOWHERE, :DEFAULT
 
-      # @param app [::Rails::Application]
       def initialize(app)
         @app = app
         @lock = Mutex.new
       end
 
-      # @return [Config]
-      # @raise [ConfigError] a setting that does not exist, or does not fit
       def config = @config || @lock.synchronize { @config ||= build }
 
-      # @param url [String] of the server, without a path: better known now than when the configuration was read
-      # @return [void]
       def serve_at(url)
         @lock.synchronize do
           @served = url
@@ -55,74 +48,50 @@ module Hikyaku
         end
       end
 
-      # @param serving [Boolean] whether this process is a server
-      # @return [Symbol] what a publish does where no hub is known: :raise or :log
-      # @raise [ConfigError]
       def without_hub(serving: false)
         value = given.fetch(WITHOUT) { (::Rails.env.development? && !serving) ? :log : :raise }
         return value.to_sym if REACTIONS.include?(value.to_s.to_sym)
         raise ConfigError, "config.hikyaku.without_hub must be #{REACTIONS.map(&:inspect).join(" or ")}, not #{value.inspect}"
       end
 
-      # @return [Turbo::Settings]
-      # @raise [ConfigError]
       def turbo = @turbo ||= Turbo::Settings.new(@app.config.hikyaku.to_h.symbolize_keys.slice(*Turbo::Settings::NAMES))
 
-      # @return [String] the path in URLs that browsers use at which pages ask for their tokens
       def streams_path = "#{root}#{turbo.path}"
 
-      # @return [Presence::Settings]
-      # @raise [ConfigError]
       def presence = @presence ||= Presence::Settings.new(given.slice(*Presence::Settings::NAMES))
 
-      # @return [String] the path in URLs that browsers use at which pages ask who is here
       def presence_path = "#{root}#{presence.path}"
 
-      # @return [Boolean, Hash, nil] see OutboxGlue
       def outbox = given[OUTBOX]
 
-      # @return [Boolean, nil] see CodecGlue
       def codec = given[:codec]
 
-      # @return [Boolean, Hash, nil] see CodecGlue
       def codec_params = given[:codec_params]
 
-      # @return [String, nil] the hub in another process that this application publishes to
       def hub = hub_options[:url]
 
-      # @return [Boolean] whether the hub is in another process
       def remote? = !hub.nil?
 
-      # @return [Boolean] whether Puma runs the hub beside its workers
       def beside? = !remote? && !Companion::Folder.named.nil? && !::Rails.env.test?
 
-      # @return [Publisher] to the hub in another process
       def connect
         rest = hub_options.except(:url)
         signing = {key: config.publisher_key, issuer: config.issuer, alg: config.publisher_alg || config.alg} unless rest[:token]
         Hikyaku.connect(hub, **signing, audience: config.resource_identifier, **rest)
       end
 
-      # @return [Hash{Symbol => Object}] of the hub in another process, what it takes to talk to it beside its URL, if it was said:
-      #   `token`, `ca_file`, `insecure`
       def means = hub_options.slice(:token, :ca_file, :insecure)
 
-      # @return [Newest, nil] what asks the hub, if that is in another process
-      # @raise [Companion::Absent] the hub beside Puma is not there yet
       def newest
         url, config, options = inquired
         Newest.new(url, config, **options, logger: ::Rails.logger) if url
       end
 
-      # @return [Presence::Inquiry, nil] what asks the hub, if that is in another process
-      # @raise [Companion::Absent] the hub beside Puma is not there yet
       def inquiry
         url, config, options = inquired
         Presence::Inquiry.new(url, config, **options) if url
       end
 
-      # @return [String, nil] the URL under which browsers find the hub; nil when nobody has said it, so that it is the
-      #   application's own URL, or, with a hub in another process, not known
       def public_url
         return config.hub_url if !remote? && given[:resource_identifier]
         return unless remote?
@@ -130,37 +99,28 @@ module Hikyaku
         candidate if candidate&.match?(%r{\Ahttps?://}i)
       end
 
-      # @return [String] the hub's path in URLs that browsers use
       def public_path = public_url&.[](%r{\Ahttps?://[^/?#]+(/[^?#]*)}i, 1) || config.path
 
-      # @return [String] the hub's path in this application's routes: without `relative_url_root`
       def route_path = config.path.delete_prefix(root)
 
-      # @return [String, nil] what is wrong when it is not known under which URL clients find the hub, though it should be
       def doubt
         return if ::Rails.env.local? || remote? || given[:resource_identifier] || default_host
         "nobody said under which URL clients find the hub; it takes itself for #{config.hub_url}: set config.hikyaku.resource_identifier"
       end
 
-      # @return [Hash] see ActionDispatch::HostAuthorization
       def host_authorization = @app.config.host_authorization
 
-      # @return [Array] see ActionDispatch::HostAuthorization
       def hosts = Array(@app.config.hosts)
 
-      # @return [Boolean] whether the application refuses plain HTTP
       def force_ssl? = !!@app.config.force_ssl
 
-      # @return [Boolean] whether every request counts as encrypted
       def assume_ssl? = !!@app.config.assume_ssl
 
-      # @return [Boolean] whether the routes have the line `hikyaku`
       def routed?
         @app.reload_routes_unless_loaded if @app.respond_to?(:reload_routes_unless_loaded)
         @app.routes.named_routes.key?(Routing::NAME)
       end
 
-      # @return [String] without keys
       def inspect = "#<#{self.class.name} #{hub || "in this process"}>"
 
       private
@@ -180,7 +140,6 @@ module Hikyaku
         end
       end
 
-      # @return [Array(String, Config, Hash), nil] the hub in another process: its URL, what its tokens are made from, and how to reach it
       def inquired
         return [hub, config, hub_options.slice(:ca_file, :insecure)] if remote?
         folder = beside? ? Companion::Folder.named : Companion::Folder.found or return

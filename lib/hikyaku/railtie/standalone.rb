@@ -6,22 +6,16 @@ module Hikyaku
   class Railtie < ::Rails::Railtie
     # The hub as a process of its own that listens where `config.hikyaku.hub` says, with the application's keys and
     # settings: `bin/rails hikyaku:hub`.
-    #
-    # @api private
     class Standalone
-      # @param settings [Settings]
       def initialize(settings)
         @settings = settings
       end
 
-      # @return [Integer] the exit code
       def run
         logger = Server::Log.new($stderr, level: config.log_level, format: config.log_format)
         Server.new(Web::EngineChoice.settle(config, logger: logger, lenient: ::Rails.env.local?), logger: logger).run
       end
 
-      # @return [Config] the application's, with the address
-      # @raise [ConfigError] the address is none that a hub of this machine could have
       def config
         @config ||= @settings.config.with(**address, cors_origins: cors_origins)
       end

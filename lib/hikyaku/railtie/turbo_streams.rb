@@ -11,14 +11,9 @@ require_relative "../turbo/streams_helper"
 module Hikyaku
   class Railtie < ::Rails::Railtie
     # Puts Turbo Streams on this hub, when the application's own initializers have said so, and before its code is loaded.
-    #
-    # @api private
     module TurboStreams
       module_function
 
-      # @param settings [Settings]
-      # @return [void]
-      # @raise [ConfigError] turbo-rails is not there
       def install(settings)
         Turbo.settings = settings.turbo
         return unless settings.turbo.on?

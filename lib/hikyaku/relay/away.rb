@@ -17,9 +17,6 @@ module Hikyaku
 
       # An EventSource that is answered 503 gives up for good: it gets a stream, which ends and says when to come back. There is
       # nothing in it to protect from pages of other origins.
-      #
-      # @param env [Hash] a Rack environment
-      # @return [Array(Integer, Hash, Array<String>)] a Rack response
       def response_to(env)
         return response unless env["REQUEST_METHOD"] == "GET" && env["HTTP_ACCEPT"].to_s.include?(EVENTS)
         headers = {"content-type" => EVENTS, "cache-control" => "no-store", "x-accel-buffering" => "no", **Web::Problem::NOSNIFF}

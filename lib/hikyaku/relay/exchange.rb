@@ -23,8 +23,6 @@ module Hikyaku
 
       # Net::HTTP asks for compression, names itself, and takes any body for a form, unless it is told otherwise.
       class Message < Net::HTTPGenericRequest
-        # @param request [Request]
-        # @param headers [Hash{String => String}]
         def initialize(request, headers)
           super(request.method, !request.body.empty?, request.method != "HEAD", request.target, {"accept-encoding" => "identity", "host" => "localhost"}.merge(headers))
           %w[accept user-agent accept-encoding].each { |name| delete(name) unless headers.key?(name) }
@@ -38,18 +36,11 @@ module Hikyaku
       end
       private_constant :Message
 
-      # @param socket [String] path of the Unix socket on which the hub listens
       def initialize(socket)
         endpoint = Publisher::Endpoint.new("unix:#{socket}", **TIMEOUTS)
         @pool = Publisher::Pool.new(**POOL) { endpoint.connection }
       end
 
-      # @param request [Request]
-      # @param address [String, nil] the client's
-      # @param harmless [Boolean] whether it may be asked twice, whatever the method
-      # @return [Array(Integer, Hash, Array<String>)] a Rack response
-      # @raise [Away]
-      # @raise [Web::Problem] 502: it went away after it was asked
       def call(request, address, harmless: false)
         message = Message.new(request, request.headers(address))
         repeated = false

@@ -18,29 +18,20 @@ module Hikyaku
       STREAMED = %w[GET QUERY].freeze
       private_constant :NAME, :UNFIT_TARGET, :UNFIT_VALUE, :METHOD, :HOP_BY_HOP, :STREAMED
 
-      # @param env [Hash] a Rack environment
-      # @return [String] the path as it was sent, wherever in the application it is answered
       def self.path(env)
         name, rest = env.values_at("SCRIPT_NAME", "PATH_INFO").map(&:to_s)
         (rest == "/" && !name.empty?) ? name : "#{name}#{rest}"
       end
 
-      # @param env [Hash] a Rack environment
-      # @param limit [Integer] bytes of the body that are read: one more than the hub takes, so that it is the hub that refuses
       def initialize(env, limit:)
         @env = env
         @limit = limit
       end
 
-      # @return [String]
-      # @raise [Web::Problem] 400: it cannot be said in HTTP, here as below
       def method = @method ||= fit(@env["REQUEST_METHOD"], METHOD, "method")
 
-      # @return [Boolean] whether its answer is a stream, on the hub's own path
       def streamed? = STREAMED.include?(method)
 
-      # @return [String] path and query
-      # @raise [Web::Problem] 400, as above
       def target
         @target ||= begin
           path = Request.path(@env).dup.force_encoding(Encoding::UTF_8)
@@ -53,8 +44,6 @@ module Hikyaku
         end
       end
 
-      # @param address [String, nil] what the hub is to take for the client's, where it cannot see it
-      # @return [Hash{String => String}] by names in lower case; without those of the connection
       def headers(address = nil)
         named = @env["HTTP_CONNECTION"].to_s.downcase.split(/[\s,]+/)
         found = @env.filter_map do |key, value|
@@ -67,11 +56,8 @@ module Hikyaku
         found.to_h
       end
 
-      # @return [String]
       def body = @body ||= @env["rack.input"]&.read(@limit) || ""
 
-      # @param address [String, nil] as of {#headers}
-      # @return [String] all of it, after which nothing follows on the connection
       def bytes(address = nil)
         lines = headers(address).map { |name, value| "#{name}: ".b << value << "\r\n" }
         lines << "content-length: #{body.bytesize}\r\n" unless body.empty?

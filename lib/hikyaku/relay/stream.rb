@@ -22,20 +22,13 @@ module Hikyaku
 
       class << self
         # Ends all that are open in this process: a server that stops would wait for them.
-        #
-        # @return [void]
         def close_all = @lock.synchronize { @open.keys }.each(&:interrupt)
 
-        # @api private
         def enter(stream) = @lock.synchronize { @open[stream] = true }
 
-        # @api private
         def leave(stream) = @lock.synchronize { @open.delete(stream) }
       end
 
-      # @param path [String] of the Unix socket on which the hub listens
-      # @param bytes [String] a request
-      # @raise [Away]
       def initialize(path, bytes)
         @socket = UNIXSocket.new(path)
         @socket.write(bytes)
@@ -46,8 +39,6 @@ module Hikyaku
         raise Away
       end
 
-      # @param env [Hash] the Rack environment of the request
-      # @return [Array(Integer, Hash, #call)] a Rack response
       def response(env)
         headers = @head.headers.group_by { |name, _| name.downcase }.except(*Exchange::HOP_BY_HOP)
           .transform_values { |fields| fields.map { |_, value| value.dup.force_encoding(Encoding::UTF_8) }.then { |values| values.one? ? values.first : values } }
@@ -59,9 +50,6 @@ module Hikyaku
       end
 
       # Gives on what comes, until either side has ended; from a raw socket it returns at once.
-      #
-      # @param stream [BasicSocket, #write] the server's; `flush` and `close` are called where it has them
-      # @return [void]
       def call(stream)
         @called = true
         return carry(stream) unless stream.is_a?(BasicSocket)
@@ -70,13 +58,10 @@ module Hikyaku
       end
 
       # The server is done with the response. The stream is not, once it was called.
-      #
-      # @return [void]
       def close
         @socket.close unless @called
       end
 
-      # @return [void]
       def interrupt
         @socket.shutdown
       rescue IOError, SystemCallError
@@ -110,7 +95,6 @@ module Hikyaku
         head
       end
 
-      # @return [String, nil] the next piece; nil at the end
       def body
         loop do
           part = @parser.next

@@ -4,13 +4,9 @@ module Hikyaku
   class Server
     # Ruby's compiler YJIT, for a process that is a server and nothing else: with the engines in Ruby a message costs two thirds.
     # An application decides for itself.
-    #
-    # @api private
     module Compiler
       # Switches it on where that can be done in a running process, from Ruby 3.3 on. Before, it is for whoever starts Ruby:
       # `RUBYOPT=--yjit`.
-      #
-      # @return [Boolean] whether it is on
       def self.enable
         return false unless defined?(RubyVM::YJIT)
         RubyVM::YJIT.enable if RubyVM::YJIT.respond_to?(:enable) && !RubyVM::YJIT.enabled?

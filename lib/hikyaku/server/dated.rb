@@ -8,7 +8,6 @@ module Hikyaku
     # Says in every answer when it was given (RFC 9110, section 6.6.1), unless the application has, and that its type is not to be
     # guessed.
     class Dated
-      # @return [String] the time as HTTP writes it
       def self.now
         second, text = @latest
         now = Process.clock_gettime(Process::CLOCK_REALTIME, :second)
@@ -17,13 +16,10 @@ module Hikyaku
         @latest.last
       end
 
-      # @param app [#call] a Rack application
       def initialize(app)
         @app = app
       end
 
-      # @param env [Hash] a Rack environment
-      # @return [Array(Integer, Hash, #each)] a Rack response
       def call(env)
         status, headers, body = @app.call(env)
         headers = {"date" => Dated.now, **Web::Problem::NOSNIFF}.update(headers) unless headers.key?("date") && headers.key?("x-content-type-options")

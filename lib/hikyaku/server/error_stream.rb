@@ -4,21 +4,17 @@ module Hikyaku
   class Server
     # The Rack environment's `rack.errors`: what is written there becomes lines of the hub's log.
     class ErrorStream
-      # @param logger [Logger]
       def initialize(logger)
         @logger = logger
       end
 
-      # @return [void]
       def puts(*lines) = lines.flatten.each { |line| @logger.error(line.to_s.chomp) }
 
-      # @return [Integer] bytes
       def write(*texts)
         puts(*texts)
         texts.sum { |text| text.to_s.bytesize }
       end
 
-      # @return [self]
       def flush = self
     end
   end

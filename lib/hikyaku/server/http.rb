@@ -41,12 +41,6 @@ module Hikyaku
       LINGER = {bytes: 4_194_304, seconds: 1.0}.freeze
       private_constant :METHODS, :SECONDS, :DETAILS, :DETAILS_OTHER, :LINGER
 
-      # @param app [#call] a Rack application
-      # @param logger [Logger]
-      # @param listener [Listener]
-      # @param threads [Integer]
-      # @param max_request_bytes [Integer]
-      # @param files [Integer] that the process may open
       def initialize(app, logger:, listener:, threads:, max_request_bytes:, files: Process.getrlimit(:NOFILE).first)
         @logger = logger
         PumaTimeouts.install(logger)

@@ -12,8 +12,6 @@ module Hikyaku
       VARIABLE = "HIKYAKU_LIFELINE"
       private_constant :VARIABLE
 
-      # @param env [Hash{String => String}]
-      # @return [Lifeline, nil] nil: this process is its own master
       def self.inherited(env)
         number = env[VARIABLE].to_s[/\A\d{1,9}\z/] or return
         env.delete(VARIABLE)
@@ -22,12 +20,9 @@ module Hikyaku
         nil
       end
 
-      # @return [Hash{Symbol => Object}] of Config
       attr_reader :settings
-      # @return [String] the path of the Unix socket on which connections are to be taken over
       attr_reader :handover
 
-      # @param socket [UNIXSocket]
       def initialize(socket)
         @socket = socket
         @socket.close_on_exec = true
@@ -37,10 +32,6 @@ module Hikyaku
       end
 
       # Says that the hub answers.
-      #
-      # @param handover [Boolean] whether it takes connections over
-      # @yield when it is time to stop: it was told so, or is alone
-      # @return [void]
       def ready(handover:, &stop)
         @socket.write("ready#{" handover" if handover}\n")
       rescue SystemCallError
@@ -50,9 +41,6 @@ module Hikyaku
       end
 
       # Says why there will be no hub.
-      #
-      # @param message [String] a sentence
-      # @return [void]
       def failed(message)
         @socket.write("failed #{message.tr("\n", " ")}\n")
       rescue SystemCallError
@@ -60,8 +48,6 @@ module Hikyaku
       end
 
       # Clears up when the hub has stopped: what nobody else is there to clear up.
-      #
-      # @return [void]
       def close
         FileUtils.rm_rf(@folder) if @alone && @folder
       end

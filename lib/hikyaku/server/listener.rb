@@ -18,16 +18,9 @@ module Hikyaku
       ABSENT = [Errno::EADDRNOTAVAIL, Errno::EAFNOSUPPORT, Errno::EPROTONOSUPPORT].freeze
       private_constant :UNIX_MODE, :PORT_ATTEMPTS, :ABSENT
 
-      # @return [Config::Address] with the port that was found for port 0
       attr_reader :address
-      # @return [Array<TCPServer, UNIXServer>]
       attr_reader :sockets
 
-      # @param address [Config::Address]
-      # @param mode [Integer] of the file of a Unix socket
-      # @param flag [String] that says where to listen, for messages
-      # @param listening [Boolean] false: a port is taken, and connections are refused until `listen`
-      # @raise [CannotListen]
       def initialize(address, mode: UNIX_MODE, flag: "--listen", listening: true)
         @address = address
         @mode = mode
@@ -38,17 +31,12 @@ module Hikyaku
       end
 
       # Takes connections from now on.
-      #
-      # @return [self]
-      # @raise [CannotListen]
       def listen
         reporting { address.unix? ? listen_unix : @sockets.each { |socket| socket.listen(Socket::SOMAXCONN) } }
         self
       end
 
       # Closes the sockets, and takes the file of a Unix socket away unless another process has put its own there.
-      #
-      # @return [void]
       def close
         # First the file: to close a socket waits for whoever is using it.
         take_away

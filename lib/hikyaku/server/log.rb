@@ -14,9 +14,6 @@ module Hikyaku
       HIDDEN = "[hidden]"
       private_constant :TOKENS, :HIDDEN
 
-      # @param io [IO]
-      # @param level [String] "debug", "info", "warn" or "error"
-      # @param format [String] "text" or "json"
       def initialize(io, level: "info", format: "text")
         super(io, level: level, formatter: (format == "json") ? method(:json) : method(:text))
       end

@@ -42,10 +42,6 @@ module Hikyaku
       HEAP_PAGE_BYTES = GC::INTERNAL_CONSTANTS.fetch(:HEAP_PAGE_SIZE, 65_536)
       private_constant :HUB, :REACTOR, :REFUSED, :NANOSECONDS, :HEAP_PAGE_BYTES
 
-      # @param hub [Hub]
-      # @param refusals [#to_h] counts of refused requests by reason
-      # @param reactor [#stats, nil]
-      # @param broker [#call] gives the figures of the broker in the same process, or nil
       def initialize(hub, refusals:, reactor: nil, broker: -> {})
         @hub = hub
         @refusals = refusals
@@ -53,7 +49,6 @@ module Hikyaku
         @broker = broker
       end
 
-      # @return [String]
       def to_s
         stats = @hub.stats
         reactor = @reactor.respond_to?(:stats) ? @reactor.stats : {}

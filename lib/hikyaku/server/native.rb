@@ -21,22 +21,12 @@ module Hikyaku
       private_constant :BROKEN, :LEAST_OF_ADDRESS
 
       # A reactor for an application that brings none: it holds no hub.
-      #
-      # @param config [Config]
-      # @param logger [Logger]
-      # @return [NativeReactor]
       def self.reactor(config, logger)
         require_relative "../hub"
         require_relative "../native_reactor"
         NativeReactor.new(Hub.new(hub_url: config.hub_url, engine: Hub::NativeEngine), write_timeout: config.write_timeout, logger: logger)
       end
 
-      # @param app [#call] a Rack application
-      # @param reactor [NativeReactor] which has the loop
-      # @param config [Config]
-      # @param logger [Logger]
-      # @param listener [Listener]
-      # @param files [Integer] that the process may open
       def initialize(app, reactor:, config:, logger:, listener:, files:)
         @app = app
         @reactor = reactor
@@ -48,8 +38,6 @@ module Hikyaku
       end
 
       # Listens, in threads of its own.
-      #
-      # @return [Thread] which ends when the server has stopped
       def run
         @listener.sockets.each { |socket| @reactor.listen(socket) }
         workers = Array.new(@threads) { |number| Thread.new { work }.tap { |thread| thread.name = "hikyaku-web #{number + 1}" } }
@@ -57,8 +45,6 @@ module Hikyaku
       end
 
       # Accepts nothing more, answers what was read, and ends the streams. Does not wait for it.
-      #
-      # @return [void]
       def stop
         @listener.close
         Thread.new { @reactor.stop }

@@ -14,17 +14,12 @@ module Hikyaku
       ALL_METHODS = "GET, HEAD, POST, QUERY, DELETE, OPTIONS"
       private_constant :TEXT, :METHODS, :ALL_METHODS
 
-      # @param app [#call] a Rack application
-      # @param metrics [Metrics, nil] nil: they are not shown
-      # @param ready [#call] whether the hub takes work
       def initialize(app, metrics: nil, ready: -> { true })
         @app = app
         @metrics = metrics
         @ready = ready
       end
 
-      # @param env [Hash] a Rack environment
-      # @return [Array(Integer, Hash, #each)] a Rack response
       def call(env)
         case env["PATH_INFO"]
         when "/healthz" then read(env) { [200, TEXT, ["ok\n"]] }

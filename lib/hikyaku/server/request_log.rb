@@ -7,15 +7,11 @@ module Hikyaku
     # One line for each request, at the level debug: method, path without its query and what it may hold of secrets, status, time
     # until the answer began.
     class RequestLog
-      # @param app [#call]
-      # @param logger [Logger]
       def initialize(app, logger)
         @app = app
         @logger = logger
       end
 
-      # @param env [Hash]
-      # @return [Array]
       def call(env)
         began = now
         response = @app.call(env)

@@ -10,17 +10,12 @@ module Hikyaku
     #
     # Whoever is it has `@logger`, `reload`, `stop` (false: it did not end in order) and `fail_early`, which says why it ended by
     # itself and returns the exit code; and tells END to the signals when that happens.
-    #
-    # @api private
     module Signalled
       AT_ONCE_SECONDS = 1
       private_constant :AT_ONCE_SECONDS
 
       private
 
-      # @param at_once [#call] what cannot wait even when the process ends at once
-      # @yieldparam signals [Signals] installed: now it is to start
-      # @return [Integer] the exit code
       def until_signalled(at_once: -> {})
         signals = Signals.new { @starting&.raise(Hikyaku::Log::Journal::Interrupted, "a signal came while the journal was read") }.install
         started = begin_unless_stopped { yield signals }
@@ -43,8 +38,6 @@ module Hikyaku
       end
 
       # A signal to stop ends the reading of a journal, and nothing else that belongs to the start.
-      #
-      # @return [Boolean] false: it did, so that nothing was started
       def begin_unless_stopped
         started = false
         @starting = Thread.current

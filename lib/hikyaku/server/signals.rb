@@ -8,14 +8,12 @@ module Hikyaku
       # Keys are to be read again. A terminal that closes sends it too, which is no reason to stop a hub.
       RELOAD = "HUP"
 
-      # @yield in the context of a signal: it is to stop
       def initialize(&on_stop)
         @on_stop = on_stop
         @reader, @writer = IO.pipe
         @previous = {}
       end
 
-      # @return [self]
       def install
         STOP.each do |name|
           @previous[name] = trap(name) do
@@ -27,18 +25,14 @@ module Hikyaku
         self
       end
 
-      # @return [String] "TERM", "INT", "HUP", or what was told
       def wait = @reader.gets.to_s.chomp
 
-      # @param name [String]
-      # @return [void]
       def tell(name)
         @writer.write_nonblock("#{name}\n")
       rescue IOError, SystemCallError
         nil
       end
 
-      # @return [void]
       def restore
         @previous.each { |name, handler| trap(name, handler || "DEFAULT") }
         @previous.clear

@@ -6,11 +6,8 @@ module Hikyaku
     # where none is open.
     #
     # Transactions that nobody can join, as those round each test of an application, do not count: they are never committed.
-    #
-    # @api private
     module AfterCommit
       class << self
-        # @return [void]
         def call(&block)
           return yield unless Turbo.settings.after_commit? && defined?(::ActiveRecord::Base)
           return ::ActiveRecord.after_all_transactions_commit(&block) if ::ActiveRecord.respond_to?(:after_all_transactions_commit)

@@ -6,8 +6,6 @@ module Hikyaku
   module Turbo
     # The class that turbo_stream_from is given as `channel:`. Action Cable would ask it which stream a page follows; here the door
     # does (Door::Inquiry).
-    #
-    # @api private
     module CableClass
       OWN = "Turbo::StreamsChannel"
       private_constant :OWN
@@ -16,17 +14,11 @@ module Hikyaku
       @lock = Mutex.new
 
       class << self
-        # @param channel [Class, String, Symbol, nil]
-        # @return [String, nil] its name; nil of turbo-rails' own class, which follows the stream that it is given
-        # @raise [ConfigError] it is no such class, or cannot be asked
         def name_of(channel)
           name = channel.to_s
           name unless name.empty? || name == OWN || !find(name)
         end
 
-        # @param name [String]
-        # @return [Class]
-        # @raise [ConfigError]
         def find(name)
           refuse(name, "there is no Action Cable in this application, whose class it could be: leave channel: out") unless defined?(::ActionCable)
           type = name.safe_constantize

@@ -37,19 +37,14 @@ module Hikyaku
     #
     # The session is read and never written: an answer that comes late takes nothing back that another has put there. A visitor
     # without one is known again by a cookie of the door's own (Keepsake).
-    #
-    # @api private
     class Door
       HEADERS = {"content-type" => "application/json", "cache-control" => "no-store", "x-content-type-options" => "nosniff"}.freeze
       private_constant :HEADERS
 
-      # @param mount [Railtie::Mount]
       def initialize(mount)
         @mount = mount
       end
 
-      # @param env [Hash] a Rack environment
-      # @return [Array(Integer, Hash, Array<String>)] a Rack response
       def call(env)
         request = ActionDispatch::Request.new(env)
         names = Petition.new(request, limit: most_names).names
@@ -62,7 +57,6 @@ module Hikyaku
         problem.response
       end
 
-      # @return [String] what `rails routes` shows
       def inspect = "Hikyaku's tokens for Turbo Streams"
 
       private
@@ -82,8 +76,6 @@ module Hikyaku
         end
       end
 
-      # @return [Array(Hash, Hash, Hash, Array)] signed names with their topics, with the patterns of these, with reasons; and those
-      #   that are to be asked for singly
       def judge(names, visitor)
         topics, patterns, refused, singly = {}, {}, {}, []
         names.uniq.each do |signed|
@@ -97,7 +89,6 @@ module Hikyaku
         [topics, patterns, refused, singly]
       end
 
-      # @return [Array(SignedStream, String, Boolean)] the stream, or why there is none, and whether it is for seeing who is here
       def read(signed)
         stream, reason = SignedStream.open(signed)
         return [stream, reason, false] unless reason && Presence.settings.on?

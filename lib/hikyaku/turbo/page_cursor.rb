@@ -4,8 +4,6 @@ module Hikyaku
   module Turbo
     # For controllers that render pages: knows the newest event from before the page's data were read. What happens while the
     # page is made, on its way, and until it listens, is after it.
-    #
-    # @api private
     module PageCursor
       private
 

@@ -6,8 +6,6 @@ module Hikyaku
   module Turbo
     # What `config.hikyaku` says of Turbo Streams. Checked when it is made, so that an application with a wrong value does not
     # start.
-    #
-    # @api private
     class Settings
       NAMES = %i[turbo turbo_path turbo_expires_in turbo_token_expires_in turbo_authorize after_commit].freeze
       DEFAULTS = {turbo: false, turbo_path: "/hikyaku/streams", turbo_expires_in: 12 * 3600, turbo_token_expires_in: 600,
@@ -16,17 +14,11 @@ module Hikyaku
       TOKEN_SECONDS = (1..86_400)
       private_constant :DEFAULTS, :PATH, :TOKEN_SECONDS
 
-      # @return [String] where pages ask for their tokens, below the application's own root
       attr_reader :path
-      # @return [Float, nil] seconds for which the signed name of a stream is good; nil: for ever
       attr_reader :expires_in
-      # @return [Integer] seconds for which a token is good
       attr_reader :token_expires_in
-      # @return [#call, nil] see Turbo.authorize
       attr_reader :authorize
 
-      # @param given [Hash{Symbol => Object}] of NAMES
-      # @raise [ConfigError]
       def initialize(given = {})
         # Nil is as good as nothing, but for what has a meaning of its own then.
         values = DEFAULTS.merge(given.select { |name, value| !value.nil? || name == :turbo_expires_in })
@@ -42,10 +34,8 @@ module Hikyaku
         freeze
       end
 
-      # @return [Boolean] whether Turbo Streams go through the hub
       def on? = @on
 
-      # @return [Boolean] whether broadcasts wait for open transactions
       def after_commit? = @after_commit
 
       private

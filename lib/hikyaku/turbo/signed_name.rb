@@ -6,8 +6,6 @@ module Hikyaku
   module Turbo
     # Names of streams as pages carry them, signed by turbo-rails' own verifier, so that Turbo::StreamsChannel verifies them
     # too; but they expire.
-    #
-    # @api private
     module SignedName
       # A name that is longer was never made here.
       MAX_BYTES = 4096
@@ -18,12 +16,6 @@ module Hikyaku
 
       module_function
 
-      # @param stream_name [String]
-      # @param now [Numeric] seconds since 1970
-      # @param purpose [String, nil] what else than following the stream it is for
-      # @param called [String] the stream's name, where it is signed with something else
-      # @return [String]
-      # @raise [ArgumentError] the name is too long
       def make(stream_name, now: Time.now.to_f, purpose: nil, called: stream_name)
         signed = ::Turbo.signed_stream_verifier.generate(stream_name, expires_at: expiry(now), purpose: purpose)
         return signed if signed.bytesize <= MAX_BYTES
@@ -31,9 +23,6 @@ module Hikyaku
           "it may have #{MAX_BYTES} bytes, and has #{signed.bytesize}"
       end
 
-      # @param signed [String]
-      # @param purpose [String, nil] of a name that is for another, nothing is said
-      # @return [Array(String, nil), Array(nil, String)] the name, or why there is none: "expired" or "invalid"
       def open(signed, purpose: nil)
         return [nil, "invalid"] if signed.bytesize > MAX_BYTES
         name = ::Turbo.signed_stream_verifier.verify(signed, purpose: purpose)

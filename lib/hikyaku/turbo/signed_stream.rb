@@ -22,8 +22,6 @@ module Hikyaku
       PURPOSE = "hikyaku stream"
       private_constant :PURPOSE
 
-      # @param signed [String]
-      # @return [Array(SignedStream, nil), Array(nil, String)] the stream, or why there is none: "expired" or "invalid"
       def self.open(signed)
         name, reason = SignedName.open(signed)
         return [new(name, nil, {}), nil] if name
@@ -33,20 +31,14 @@ module Hikyaku
       end
 
       # The `data-` attributes of an element, under the names that Action Cable's element gives them.
-      #
-      # @param element [String] HTML
-      # @return [Hash{String => String}]
       def self.params_of(element)
         data = Nokogiri::HTML5.fragment(element).first_element_child.to_h.select { |name, _value| name.start_with?("data-") }
         # As that script does: of capitals in a row it makes one word.
         data.transform_keys { |name| name.delete_prefix("data-").gsub(/-([a-z])/) { $1.upcase }.gsub(/[A-Z]+/) { |capitals| "_#{capitals.downcase}" } }
       end
 
-      # @return [Boolean] whether more than the name says who may follow what
       def plain? = class_name.nil? && params.empty?
 
-      # @return [String]
-      # @raise [ArgumentError] it is too long
       def sign = plain? ? SignedName.make(name) : SignedName.make(JSON.generate(to_a), purpose: PURPOSE, called: name)
     end
   end

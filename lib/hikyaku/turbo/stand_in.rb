@@ -3,10 +3,7 @@
 module Hikyaku
   module Turbo
     # Turbo::StreamsChannel where there is no Action Cable: turbo-rails' own has a superclass that is not there.
-    #
-    # @api private
     module StandIn
-      # @return [Class] what broadcasts and signs names, and connects to nothing
       def self.make
         Class.new { extend ::Turbo::Streams::Broadcasts, ::Turbo::Streams::StreamName }
       end

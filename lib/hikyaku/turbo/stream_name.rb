@@ -5,12 +5,7 @@ require_relative "signed_name"
 module Hikyaku
   module Turbo
     # Put before Turbo::Streams::StreamName: the names that are signed from now on expire. It verifies them as before.
-    #
-    # @api private
     module StreamName
-      # @param streamables [Object, Array]
-      # @return [String]
-      # @raise [ArgumentError] the name is too long
       def signed_stream_name(streamables) = SignedName.make(stream_name_from(streamables))
     end
   end

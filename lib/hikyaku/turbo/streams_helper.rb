@@ -7,16 +7,8 @@ require_relative "signed_stream"
 module Hikyaku
   module Turbo
     # Put before Turbo::StreamsHelper, for views.
-    #
-    # @api private
     module StreamsHelper
       # The element that follows a stream, from the state that the page shows.
-      #
-      # @param streamables [Array] what the stream is named after
-      # @param attributes [Hash] of the element; `channel:` is a class of Action Cable, which is asked when the page connects
-      # @return [ActiveSupport::SafeBuffer]
-      # @raise [ArgumentError] all streamables are blank, or the name is too long
-      # @raise [ConfigError] `channel:` is no such class, or one that cannot be asked
       def turbo_stream_from(*streamables, **attributes)
         raise ArgumentError, "streamables can't be blank" unless streamables.any?(&:present?)
         class_name = CableClass.name_of(attributes.delete(:channel))
@@ -28,8 +20,6 @@ module Hikyaku
           src: Railtie.mount.settings.streams_path)
       end
 
-      # @param page [ActionController::Base, nil] none, or one that knows nothing, for views outside of a request
-      # @return [String, nil]
       def self.cursor(page) = page.respond_to?(:hikyaku_cursor, true) ? page.send(:hikyaku_cursor) : Railtie.mount.newest
     end
   end

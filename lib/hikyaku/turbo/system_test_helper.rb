@@ -8,8 +8,6 @@ module Hikyaku
     # What Turbo::SystemTestHelper does in system tests, with the element that turbo_stream_from makes here: `visit` waits until the
     # page follows its streams, and `assert_turbo_cable_stream_source` finds them. All of that goes through one selector of
     # Capybara's, which is told of the other element.
-    #
-    # @api private
     module SystemTestHelper
       ELEMENTS = %w[hikyaku-stream-source turbo-cable-stream-source].freeze
       STATES = %w[connected caught-up].freeze
@@ -18,8 +16,6 @@ module Hikyaku
       module_function
 
       # Without effect where turbo-rails has no such helper yet.
-      #
-      # @return [void]
       def install
         begin
           require HELPER
@@ -47,9 +43,6 @@ module Hikyaku
         end
       end
 
-      # @param class_name [String]
-      # @param wanted [Object] a class, its name, a pattern; true or false: any, or none
-      # @return [Boolean]
       def asks?(class_name, wanted)
         case wanted
         when nil, true then true
@@ -59,10 +52,6 @@ module Hikyaku
       end
 
       # Two signed names of one stream need not be the same, as they expire at different times.
-      #
-      # @param signed [String, nil] what the element has
-      # @param wanted [Object] the stream's name, signed or not, what it is named after, a pattern; true or false: any, or none
-      # @return [Boolean]
       def carries?(signed, wanted)
         case wanted
         when nil then true

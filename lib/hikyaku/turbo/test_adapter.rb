@@ -7,34 +7,25 @@ module Hikyaku
   module Turbo
     # Put before ActionCable::SubscriptionAdapter::Test, where Action Cable's assertions look, and those of rspec-rails: what was
     # published to a stream of Turbo's is there too, as Action Cable would have sent it.
-    #
-    # @api private
     module TestAdapter
       # Servers of system tests broadcast while the test looks.
       LOCK = Mutex.new
       private_constant :LOCK
 
       # Without effect where there is no Action Cable.
-      #
-      # @return [void]
       def self.install
         ::ActionCable::SubscriptionAdapter::Test.prepend(self) if defined?(::ActionCable)
       end
 
-      # @param stream_name [String]
-      # @return [Array<String>] JSON
       def broadcasts(stream_name)
         super.concat(unread(stream_name.to_s))
       end
 
-      # @param stream_name [String]
-      # @return [void]
       def clear_messages(stream_name)
         unread(stream_name.to_s)
         super
       end
 
-      # @return [void]
       def clear
         LOCK.synchronize { @read = Hash.new(Hikyaku::TestHelper.recorder.updates.last) }
         super

@@ -16,35 +16,24 @@ module Hikyaku
         COPIES = 3
         private_constant :OVERHEAD, :COPIES
 
-        # @param max_bytes [Integer] what the remembered ones may take, estimated
-        # @yieldparam parameters [Array<Array(String, String)>] names and values
-        # @yieldreturn [Asked]
         def initialize(max_bytes: 1_048_576, &read)
           @cache = Support::GenerationalCache.new(max_bytes) { |query, _| OVERHEAD + COPIES * query.bytesize }
           @read = read
         end
 
-        # @param request [Request]
-        # @return [Asked]
         def read(request)
           query = request.query_string
           @cache[query] || @read.call(request.query).tap { |asked| @cache.store(query, asked) unless asked.cursor }
         end
 
-        # @return [Integer] how many are remembered
         def size = @cache.size
 
-        # @return [String] without the texts
         def inspect = "#<#{self.class.name}>"
       end
 
-      # @return [Array<Array(String, String)>] the parameters that decide, in order
       attr_reader :deciding
-      # @return [String, nil] the event that the client has; empty: it sent an empty one; nil: none
       attr_reader :cursor
 
-      # @param deciding [Array<Array(String, String)>]
-      # @param cursor [String, nil]
       def initialize(deciding, cursor)
         @deciding = deciding.each(&:freeze).freeze
         @cursor = cursor

@@ -37,26 +37,10 @@ module Hikyaku
       BYTES_PER_PATTERN_BYTE = 30
       private_constant :ENTRY_BYTES, :MATCHER_BYTES, :BYTES_PER_PATTERN_BYTE
 
-      # @param env [Hash] the Rack environment
-      # @param cookie_name [String]
-      # @param legacy [Boolean, :no_query] whether the ways of 0.x are accepted too, or all but the query parameter
-      # @return [Array(String, Symbol), Array(nil, nil)] the token, and :header, :cookie or (0.x) :query
-      # @raise [InvalidRequest] the header is not understood: answer 400
       def self.token_of(env, cookie_name: DEFAULT_COOKIE_NAME, legacy: false)
         Credentials.find(env, cookie_name: cookie_name, legacy: legacy)
       end
 
-      # @param issuers [Array<#issuer, #alg, #publisher_alg, #subscriber_alg, #publisher_key, #subscriber_key, #jwks>]
-      #   the first one's keys judge 0.x tokens that name no issuer
-      # @param resource_identifier [String, nil] what tokens must have in aud; the hub URL unless told
-      # @param hub_url [String] what relative patterns are resolved against
-      # @param legacy [Boolean] whether tokens of Mercure 0.x are accepted too
-      # @param limits [Hash{Symbol => Integer}] see {DEFAULT_LIMITS}; others are ignored
-      # @param clock [#call] seconds since 1970
-      # @param logger [Logger, nil] told about weak secrets and key sets that cannot be reached
-      # @param http [#call] fetches key sets, see {KeyFetch}
-      # @param weak_secrets [Boolean] whether secrets may be shorter than RFC 7518 allows, as in developer mode
-      # @raise [ConfigError] names the setting, never a key
       def initialize(issuers:, resource_identifier:, hub_url:, legacy: false, limits: {}, clock: -> { Process.clock_gettime(Process::CLOCK_REALTIME) },
         logger: nil, http: KeyFetch.new, weak_secrets: false)
         limits = DEFAULT_LIMITS.merge(limits.compact)
@@ -71,39 +55,26 @@ module Hikyaku
       end
 
       # Calls a block whenever keys have changed, so that what was decided before is void.
-      #
-      # @return [void]
       def on_change(&block)
         @on_change = block
       end
 
       # Reads key files again that have changed, and fetches key sets again that have become stale, in the background: for
       # whoever answers without verifying tokens.
-      #
-      # @return [void]
       def refresh
         now = @clock.call
         @refreshable.each { |keys| keys.refresh_if_stale(now) }
       end
 
       # Reads all key files again, and fetches all key sets again, in the background.
-      #
-      # @return [void]
       def reload
         now = @clock.call
         @refreshable.each { |keys| keys.reload(now) }
       end
 
-      # @return [Boolean] whether keys come from files or URLs and may change
       def refreshable? = @refreshable.any?
 
       # What a token permits.
-      #
-      # @param token [String]
-      # @param role [Symbol] :publisher or :subscriber: whose key must have signed it
-      # @return [Access]
-      # @raise [InvalidToken] the client is told no more than that; the message is for logs and holds nothing of the
-      #   token. It is a {KeysUnavailable} when the fault is not the token's.
       def access(token, role)
         now = @clock.call
         refresh unless @refreshable.empty?
@@ -117,11 +88,6 @@ module Hikyaku
       end
 
       # What a valid token says, all of it: for who understands claims that are not Mercure's. Costs a full validation.
-      #
-      # @param token [String]
-      # @param role [Symbol] :publisher or :subscriber: whose key must have signed it
-      # @return [Hash{String => Object}] frozen
-      # @raise [InvalidToken] as `access`
       def claims(token, role)
         now = @clock.call
         refresh unless @refreshable.empty?
@@ -132,23 +98,14 @@ module Hikyaku
 
       # What the hub thinks of a token, for people who look for the reason of a refusal. Any text will do. Costs a full
       # validation. Not for clients: they are told `invalid_token` and no more.
-      #
-      # @param token [String]
-      # @param role [Symbol] :publisher or :subscriber
-      # @return [Hash{Symbol => Object}] :valid, :role, :legacy; :checks, an array of {check: name, ok: true, false or
-      #   nil (not checked), message: a sentence}; :header and :claims as far as they can be read; :permits, what the
-      #   token grants when it is valid: {publish: [{type:, pattern:}], subscribe: [{type:, pattern:, payload:}]}
       def explain(token, role)
         Explanation.of(verification(token, role, @clock.call), role)
       end
 
-      # @return [Boolean] whether any issuer may sign publishers' tokens
       def publisher_configured? = @rules.issuers.any? { |issuer| issuer.role?(:publisher) }
 
-      # @return [Boolean] whether any issuer may sign subscribers' tokens
       def subscriber_configured? = @rules.issuers.any? { |issuer| issuer.role?(:subscriber) }
 
-      # @return [String] without keys and tokens
       def inspect = "#<#{self.class} #{@rules.issuers.size} issuers, #{@rules.resource_identifier}>"
 
       private

@@ -35,10 +35,6 @@ module Hikyaku
 
       class << self
         # Watches over a hub's paths from now on, where Puma is there.
-        #
-        # @param paths [Array<String>] of the hub
-        # @param max_request_bytes [Integer]
-        # @return [void]
         def watch(paths, max_request_bytes)
           return unless defined?(::Puma::Client) && ::Puma::Client.private_method_defined?(:setup_body) && ::Puma::Client.const_defined?(:EmptyBody)
           limit = hard(max_request_bytes)
@@ -46,21 +42,14 @@ module Hikyaku
           ::Puma::Client.prepend(Client) unless ::Puma::Client.include?(Client)
         end
 
-        # @param max_request_bytes [Integer]
-        # @return [Integer] bytes of a body beyond which it is not even read
         def hard(max_request_bytes) = [2 * max_request_bytes, LEAST].max
 
-        # @param env [Hash] as Puma has it when the head is parsed
-        # @return [Integer, nil] bytes; nil: the request is not for a hub
         def of(env)
           path = env["REQUEST_PATH"] || env["REQUEST_URI"].to_s[%r{\A(?:[a-z]+://[^/?#]*)?([^?#]*)}i, 1]
           @limits.each { |own, limit| return limit if path.start_with?(own) && (path.bytesize == own.bytesize || path[own.size] == "/") }
           nil
         end
 
-        # @param length [String, nil] the field Content-Length
-        # @param limit [Integer]
-        # @return [Boolean]
         def exceeds?(length, limit) = !length.nil? && length.match?(/\A\d+\z/) && length.to_i > limit
       end
     end

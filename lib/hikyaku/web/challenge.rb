@@ -9,10 +9,6 @@ module Hikyaku
       REALM = ["realm", "Mercure"].freeze
 
       class << self
-        # @param code [String, nil] invalid_request (400), invalid_token (401) or insufficient_scope (403); nil (401) when
-        #   no token was presented: then nothing is said about what would be wrong with one
-        # @param resource_metadata [String, nil] the URL of the {Metadata}; nil when it is not known
-        # @return [String] the value of WWW-Authenticate
         def header(code = nil, resource_metadata: nil)
           parameters = [
             (["error", code] if code),

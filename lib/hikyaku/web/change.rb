@@ -18,15 +18,8 @@ module Hikyaku
       private_constant :RETRY, :CAPABILITY
 
       # A path as logs may show it.
-      #
-      # @param path [String] of any request
-      # @return [String]
       def self.loggable(path) = path.include?(ROOT) ? path.b.sub(CAPABILITY, "…".b).force_encoding(path.encoding) : path
 
-      # @param hub [Hub]
-      # @param gate [Gate]
-      # @param wishes [Wishes]
-      # @param config [Config]
       def initialize(hub, gate, wishes, config)
         @hub = hub
         @gate = gate
@@ -35,9 +28,6 @@ module Hikyaku
         @root = "#{hub.hub_path}#{ROOT}"
       end
 
-      # @param request [Request]
-      # @return [Array(Integer, Hash, Array<String>)] 204, with the newest event when the change took effect
-      # @raise [Problem]
       def call(request)
         grant, cursor = @wishes.read(request) { request.form(limit: @max_bytes) }
         answer = @hub.change(request.path.delete_prefix(@root), grant, last_event_id: cursor)

@@ -11,9 +11,6 @@ module Hikyaku
     # It needs a publisher's token that grants `publish` on that path as a topic (nobody can publish there otherwise: it
     # lies in the reserved namespace), or on `*`. With `?revoke=1` the subject's older tokens are refused from now on.
     class Disconnect
-      # @param hub [Hub]
-      # @param gate [Gate]
-      # @yield [subject:, revoke:] closes the streams and returns how many
       def initialize(hub, gate, &disconnect)
         @hub = hub
         @gate = gate
@@ -21,9 +18,6 @@ module Hikyaku
         @root = "#{hub.hub_path}/subscribers/"
       end
 
-      # @param request [Request]
-      # @return [Array(Integer, Hash, Array<String>)] 200 with the number of streams that are closed
-      # @raise [Problem]
       def call(request)
         access = @gate.publisher(request)
         path = request.path

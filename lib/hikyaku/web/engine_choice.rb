@@ -5,16 +5,9 @@ require_relative "../hub"
 module Hikyaku
   class Web
     # What a developer gets who has no engine in C, and has not asked for it: the one in Ruby, and a warning. Anybody else is told, and decides.
-    #
-    # @api private
     module EngineChoice
       module_function
 
-      # @param config [Config]
-      # @param logger [Logger, nil] nil: the warning goes to standard error
-      # @param lenient [Boolean] whether this is for a developer
-      # @return [Config] with an engine that is there
-      # @raise [NativeUnavailable] the engine in C is asked for, or meant, and not there
       def settle(config, logger: nil, lenient: config.dev)
         return config unless config.engine == "c"
         require_relative "../hub/native_engine"

@@ -8,8 +8,6 @@ module Hikyaku
     # In developer mode, the figures of the hub, and of a broker in its process, told every second to whoever subscribes to exactly `{hub path}/figures`.
     # They are not updates: nothing of them is kept, and no other matcher selects them.
     class Figures
-      # @param hub [Hub]
-      # @param broker [#call] gives the figures of the broker in the same process, or nil
       def initialize(hub, broker: -> {})
         @hub = hub
         @broker = broker
@@ -18,18 +16,14 @@ module Hikyaku
         @last = hub.stats
       end
 
-      # @return [String]
       attr_reader :topic
 
       # Tells the figures, if anybody listens.
-      #
-      # @return [void]
       def tell
         figures = measure
         @hub.notify(@topic, Hub::Event.transient(data: JSON.generate(figures.merge(broker: @broker.call).compact))) if @hub.watched?(@topic)
       end
 
-      # @return [Hash{Symbol => Numeric}]
       def measure
         now = monotonic
         stats = @hub.stats

@@ -14,8 +14,6 @@ module Hikyaku
 
       module_function
 
-      # @param string [String]
-      # @return [Array<Array(String, String)>] names and values in order, UTF-8 (perhaps not valid), frozen
       def parse(string)
         form = string.b
         form.tr!("+", " ") if form.include?("+")
@@ -27,22 +25,14 @@ module Hikyaku
       end
 
       # Percent-decodes, as in a path: a plus sign stays.
-      #
-      # @param string [String]
-      # @return [String] UTF-8 (perhaps not valid), frozen
       def unescape(string) = decoded(string.b.gsub("+", "%2B"))
 
       # A segment of a path as text.
-      #
-      # @param string [String] percent-encoded
-      # @return [String, nil] nil when it does not decode to valid UTF-8, or holds NUL
       def text(string)
         text = unescape(string)
         text if text.valid_encoding? && !text.include?("\0")
       end
 
-      # @param string [String]
-      # @return [Boolean] whether a percent sign is not followed by two hexadecimal digits
       def broken?(string) = BROKEN.match?(string.b)
 
       # Takes a binary string that is nobody else's. CGI decodes in C, in time that grows with the length alone, whatever the string

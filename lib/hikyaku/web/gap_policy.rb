@@ -6,16 +6,12 @@ module Hikyaku
   class Web
     # What happens to a reader that the history has passed, by topic: told and moved on (`gap`), or closed (`close`).
     class GapPolicy
-      # @param policies [Array<Array(Symbol, String)>] policy and URL pattern (or `*`), first match wins
-      # @param hub_url [String]
       def initialize(policies, hub_url)
         @hub_url = hub_url
         @policies = policies.map { |policy, pattern| [policy, Hub::Matcher.build(type: "urlpattern", pattern: pattern, base: hub_url)] }
         @topics = Hub::Topics.new(hub_url: hub_url, max_bytes: 65_536)
       end
 
-      # @param matcher [Hub::Matcher] through which the reader lost something; its pattern is looked at as a topic
-      # @return [Symbol] `:gap` or `:close`
       def call(matcher)
         topic = @topics[matcher.pattern]
         found = @policies.find { |_, pattern| pattern.match?(topic) || pattern.pattern == matcher.pattern }

@@ -10,11 +10,6 @@ module Hikyaku
     #
     # Mercure draft-08, sections "Presenting the Access Token" and "Error Responses".
     class Gate
-      # @param hub [Hub] knows the revocations
-      # @param authorization [Authorization]
-      # @param origins [Origins]
-      # @param config [Config]
-      # @param logger [Logger, nil]
       def initialize(hub, authorization, origins, config, logger: nil)
         @hub = hub
         @authorization = authorization
@@ -25,9 +20,6 @@ module Hikyaku
         @logger = logger
       end
 
-      # @param request [Request]
-      # @return [Access]
-      # @raise [Problem]
       def publisher(request)
         token, source = token_of(request, query: false)
         missing!(request) unless token
@@ -37,10 +29,6 @@ module Hikyaku
         access(token, :publisher)
       end
 
-      # @param request [Request]
-      # @param anonymous [Boolean] whether a request without a token may be let in
-      # @return [Access, nil] nil for an anonymous subscriber
-      # @raise [Problem]
       def subscriber(request, anonymous: @anonymous)
         return if anonymous && !@authorization.subscriber_configured?
         token, = token_of(request, query: true)
@@ -48,15 +36,11 @@ module Hikyaku
         missing!(request) unless anonymous
       end
 
-      # @param role [Symbol] :publisher or :subscriber
-      # @param error [InvalidToken]
-      # @raise [Problem] 401
       def invalid!(role, error)
         @logger&.info { "refused a #{role}'s token: #{error.message}" }
         raise Problem.new(401, "the access token is not valid", code: "invalid_token")
       end
 
-      # @raise [Problem] 403
       def forbidden!(detail)
         raise Problem.new(403, detail, code: "insufficient_scope")
       end

@@ -13,16 +13,10 @@ module Hikyaku
       NOTHING = ->(_, _) { 0 }
       private_constant :OVERHEAD, :NOTHING
 
-      # @param max_bytes [Integer] what the remembered grants may take, estimated
       def initialize(max_bytes: 4_194_304)
         @cache = Support::GenerationalCache.new(max_bytes) { |_, (_, _, bytes)| bytes }
       end
 
-      # @param access [Access, nil] what the token permits, which stands for the token
-      # @param parameters [Array<Array(String, String)>] the matcher parameters, in order
-      # @param bytes [#call] says of a grant and its access what they take besides, estimated
-      # @yieldreturn [Hub::Grant] the decision, when it has to be taken
-      # @return [Hub::Grant]
       def fetch(access, parameters, bytes: NOTHING)
         key = [access.object_id, parameters]
         known, grant = @cache[key]
@@ -31,17 +25,12 @@ module Hikyaku
       end
 
       # Forgets the decisions about a subject.
-      #
-      # @param subject [String]
-      # @return [void]
       def forget(subject)
         @cache.delete_if { |_, grant| grant.subject == subject }
       end
 
-      # @return [Integer] how many are remembered
       def size = @cache.size
 
-      # @return [String] without tokens
       def inspect = "#<#{self.class.name}>"
     end
   end

@@ -9,19 +9,11 @@ module Hikyaku
       module_function
 
       # The value of a `Link` header that leads to a hub.
-      #
-      # @param url [String] the hub's URL
-      # @param last_event_id [String, nil] the newest event when the resource was made
-      # @param type [String, nil] the event type of the resource's updates
-      # @param content_type [String, nil] the media type of their data
-      # @return [String]
       def hub(url, last_event_id: nil, type: nil, content_type: nil)
         attributes = {"last-event-id" => last_event_id, "type" => type, "content-type" => content_type}.compact
         ["<#{url.gsub(/[<>\s]/) { |c| format("%%%02X", c.ord) }}>", %(rel="mercure"), *attributes.map { |name, value| %(#{name}="#{quote(value)}") }].join("; ")
       end
 
-      # @param id [String]
-      # @return [String] the id in ASCII, without the characters that an entity tag cannot hold
       def etag(id)
         id.b.gsub(/[^\x21\x23\x24\x26-\x7e]/n) { |byte| format("%%%02X", byte.ord) }.force_encoding(Encoding::UTF_8)
       end

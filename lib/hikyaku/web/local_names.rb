@@ -10,8 +10,6 @@ module Hikyaku
 
       module_function
 
-      # @param url [String] or an origin
-      # @return [Array<String>] the same with each of the names, if it has one of them; else this one alone
       def of(url)
         prefix = url[HOST, 1] or return [url]
         ALL.map { |name| url.sub(HOST) { prefix + name } }

@@ -16,16 +16,10 @@ module Hikyaku
         "access-control-allow-origin" => "*"
       }.freeze
 
-      # @return [String] the path that it is served at
       attr_reader :path
-      # @return [String, nil] its absolute URL; nil when the resource identifier is not an http(s) URL, so that no client
-      #   could derive it
       attr_reader :url
-      # @return [Hash{String => Object}]
       attr_reader :document
 
-      # @param config [#resource_identifier, #hub_url, #cookie_name, #subscriptions]
-      # @param authorization_servers [Array<String>] issuers that clients may ask for a token
       def initialize(config, authorization_servers: [])
         identifier = config.resource_identifier || config.hub_url
         @url = well_known(identifier)
@@ -43,10 +37,8 @@ module Hikyaku
         freeze
       end
 
-      # @return [String]
       def to_json(*) = @body
 
-      # @return [Array(Integer, Hash, Array<String>)] a Rack response to GET
       def response = [200, HEADERS.dup, [@body]]
 
       private

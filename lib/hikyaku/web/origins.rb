@@ -23,9 +23,6 @@ module Hikyaku
       DEFAULT_PORT = {"http" => "80", "https" => "443"}.freeze
 
       # The origin of a URL, as browsers write it.
-      #
-      # @param url [String, nil]
-      # @return [String, nil] nil when it has none
       def self.of(url)
         match = ORIGIN.match(url.to_s.b[%r{\A[^/?#\\]+//[^/?#\\]*}].to_s) or return
         scheme = match[1].downcase
@@ -33,11 +30,6 @@ module Hikyaku
         "#{scheme}://#{match[2].downcase}#{":#{port}" if port}"
       end
 
-      # @param cors_origins [Array<String>] pages that may read from the hub
-      # @param publish_origins [Array<String>] pages other than the hub's own that may publish with the cookie
-      # @param hub_url [String, nil] whose origin is the hub's own, whatever a request says in Host; on this machine by any of its
-      #   names
-      # @raise [ConfigError]
       def initialize(cors_origins: [], publish_origins: [], hub_url: nil)
         @cors = list("cors_origins", cors_origins)
         @any_cors = @cors.delete(ANY) ? true : false
@@ -48,9 +40,6 @@ module Hikyaku
       end
 
       # The CORS headers of an answer.
-      #
-      # @param env [Hash] the Rack environment
-      # @return [Hash{String => String}] a new one; "vary" is to be joined with what the answer has already
       def headers(env)
         return {} if !@any_cors && @cors.empty?
         allow = allowance(env["HTTP_ORIGIN"])
@@ -59,9 +48,6 @@ module Hikyaku
       end
 
       # The answer to OPTIONS, whether it is a preflight or not.
-      #
-      # @param env [Hash] the Rack environment
-      # @return [Array(Integer, Hash, Array)] a Rack response
       def preflight(env)
         headers = {"allow" => "#{ALLOW_METHODS}, OPTIONS"}
         return [204, headers, []] if !@any_cors && @cors.empty?
@@ -77,9 +63,6 @@ module Hikyaku
       # whatever page asks for it. Origin says where the request comes from, or else Referer; without either the answer
       # is no. Only for requests whose token came from a cookie. The answer to a no is 400 with `invalid_request`: it is
       # about how the token is presented.
-      #
-      # @param env [Hash] the Rack environment
-      # @return [Boolean]
       def publish_allowed?(env)
         return true if SAFE_METHODS.include?(env["REQUEST_METHOD"])
         origin, referer = %w[HTTP_ORIGIN HTTP_REFERER].map { |name| env[name] unless env[name].to_s.empty? }

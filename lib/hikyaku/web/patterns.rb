@@ -16,9 +16,6 @@ module Hikyaku
       ANONYMOUS = 4
       private_constant :OVERHEAD, :ANONYMOUS
 
-      # @param hub [Hub]
-      # @param config [Config] for the limits
-      # @param max_bytes [Integer] what the remembered matchers may take, estimated
       def initialize(hub, config, max_bytes: 8_388_608)
         @hub = hub
         @limits = {max_bytes: config.max_pattern_bytes, max_instructions: config.max_pattern_instructions}
@@ -27,11 +24,6 @@ module Hikyaku
         @cache = Support::GenerationalCache.new(max_bytes) { |_, matcher| OVERHEAD + matcher.bytes }
       end
 
-      # @param asked [Array<Array(String, String)>] types and patterns, no two the same
-      # @param anonymous [Boolean] whether a reader without a token asks
-      # @return [Array<Hub::Matcher>] in the same order
-      # @raise [InvalidMatcher]
-      # @raise [LimitExceeded]
       def matchers(asked, anonymous:)
         share = anonymous ? ANONYMOUS : 1
         work = cost = 0
@@ -47,7 +39,6 @@ module Hikyaku
         end
       end
 
-      # @return [String] without the patterns
       def inspect = "#<#{self.class.name}>"
 
       private

@@ -14,18 +14,12 @@ module Hikyaku
       HEADERS = {"content-type" => "text/plain; charset=utf-8", "cache-control" => "no-store", **Problem::NOSNIFF}.freeze
       private_constant :IDEMPOTENCY_KEY_BYTES, :HEADERS
 
-      # @param hub [Hub]
-      # @param gate [Gate]
-      # @param config [Config] for the limits
       def initialize(hub, gate, config)
         @hub = hub
         @gate = gate
         @config = config
       end
 
-      # @param request [Request]
-      # @return [Array(Integer, Hash, Array<String>)] 200 with the event id
-      # @raise [Problem]
       def call(request)
         access = @gate.publisher(request)
         update = update_of(request.form(limit: @config.max_request_bytes))

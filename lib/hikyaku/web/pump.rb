@@ -12,9 +12,6 @@ module Hikyaku
       PORTION = 65_536
       private_constant :PORTION
 
-      # @param stream [#write] the server's; `flush` and `close` are called where it has them
-      # @param reactor [Reactor, NativeReactor]
-      # @param subscriber [Hub::Subscriber, Hub::NativeEngine::Subscriber]
       def initialize(stream, reactor, subscriber)
         @stream = stream
         @reactor = reactor
@@ -22,8 +19,6 @@ module Hikyaku
       end
 
       # Moves bytes until either side ends the stream.
-      #
-      # @return [void]
       def run
         outlet, inlet = UNIXSocket.pair
         @reactor.attach(@subscriber, inlet)

@@ -16,14 +16,11 @@ module Hikyaku
         @mutex = Mutex.new
       end
 
-      # @param problem [Problem] what it says it is counts most, then the OAuth error code, then the status
-      # @return [void]
       def add(problem)
         reason = problem.reason || problem.code || REASONS.fetch(problem.status, "other")
         @mutex.synchronize { @counts[reason] += 1 }
       end
 
-      # @return [Hash{String => Integer}] by reason
       def to_h = @mutex.synchronize { @counts.dup }
     end
   end

@@ -24,10 +24,6 @@ module Hikyaku
       # Puma lets requests without Host pass, and joins several.
       #
       # RFC 9112, section 3.2.
-      #
-      # @param env [Hash] a Rack environment
-      # @return [void]
-      # @raise [Problem] 400 when Puma serves and there is not one field Host
       def self.check_host(env)
         return unless env.key?("puma.socket")
         host = env["HTTP_HOST"]
@@ -35,20 +31,12 @@ module Hikyaku
         raise Problem.new(400, "the request must have one field Host, of a host and perhaps a port")
       end
 
-      # @param env [Hash] a Rack environment
-      # @param max_bytes [Integer] of a body that was read at all
-      # @return [void]
-      # @raise [Problem] 413
       def self.check_length(env, max_bytes)
         raise Problem.new(413, "the body is larger than max_request_bytes allows") if env["CONTENT_LENGTH"].to_i > max_bytes
       end
 
-      # @return [Hash] the Rack environment
       attr_reader :env
 
-      # @param env [Hash]
-      # @param trusted_proxies [Array<IPAddr>] whose word on the client's address counts
-      # @param max_fields [Integer, nil] of a form or a query component, empty ones included; nil: any number
       def initialize(env, trusted_proxies: [], max_fields: nil)
         @env = env
         @trusted_proxies = trusted_proxies
@@ -56,10 +44,6 @@ module Hikyaku
       end
 
       # Refuses what no endpoint takes, before anything of it is parsed.
-      #
-      # @param max_bytes [Integer] of a body that was read at all
-      # @return [void]
-      # @raise [Problem] 400, 413
       def check!(max_bytes: Float::INFINITY)
         Request.check_host(@env)
         Request.check_length(@env, max_bytes)
@@ -67,11 +51,8 @@ module Hikyaku
         too_many_fields!(400, "query component") if too_many_fields?(query_string)
       end
 
-      # @return [String]
       def method = @env["REQUEST_METHOD"]
 
-      # @return [String] the path as it was sent, percent-encoded; UTF-8
-      # @raise [Problem] 400 when it holds bytes that are no UTF-8, or a percent sign that begins no escape
       def path
         @path ||= begin
           path = "#{@env["SCRIPT_NAME"]}#{@env["PATH_INFO"]}".force_encoding(Encoding::UTF_8)
@@ -80,17 +61,11 @@ module Hikyaku
         end
       end
 
-      # @return [String]
       def query_string = @env["QUERY_STRING"] || ""
 
-      # @return [Array<Array(String, String)>] names and values of the query component
       def query = @query ||= Form.parse(query_string)
 
       # Names and values of a form body.
-      #
-      # @param limit [Integer] bytes
-      # @return [Array<Array(String, String)>]
-      # @raise [Problem] 400 when it is not a form, 413 when it is larger than the limit or has too many fields
       def form(limit:)
         unless FORM.match?(@env["CONTENT_TYPE"].to_s)
           raise Problem.new(400, "the body must be sent as application/x-www-form-urlencoded")
@@ -100,9 +75,6 @@ module Hikyaku
         Form.parse(form)
       end
 
-      # @param limit [Integer] bytes
-      # @return [String] binary
-      # @raise [Problem] 413 when the body is larger
       def body(limit:)
         too_large!(limit) if @env["CONTENT_LENGTH"].to_i > limit
         input = @env["rack.input"] or return +""
@@ -111,24 +83,16 @@ module Hikyaku
         body
       end
 
-      # @return [Boolean]
       def body? = @env["CONTENT_LENGTH"].to_i > 0 || @env.key?("HTTP_TRANSFER_ENCODING")
 
-      # @param name [String] as CGI writes it: `HTTP_ORIGIN`
-      # @return [String, nil]
       def header(name) = @env[name]
 
       # Hands the grant behind the answer to a server that asks for it.
-      #
-      # @param grant [Hub::Grant, nil] or a block that makes it
-      # @return [void]
       def granted(grant = nil)
         @env[GRANT] = grant || yield if @env.key?(GRANT)
       end
 
       # The client's address: what the nearest proxies that are trusted say of it. A Unix socket has none.
-      #
-      # @return [String, nil]
       def address
         peer = @env["REMOTE_ADDR"]
         forwarded = @env["HTTP_X_FORWARDED_FOR"]

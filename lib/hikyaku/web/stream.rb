@@ -11,13 +11,8 @@ module Hikyaku
     # held. Where it is not (TLS in Puma, HTTP/2, another server's own object), the call pumps until the stream ends.
     class Stream
       # Whose stream it is: for a server that hands subscribers to the engine by itself, and then neither calls nor closes.
-      # @return [Hub::Subscriber]
       attr_reader :subscriber
 
-      # @param hub [Hub]
-      # @param reactor [Reactor]
-      # @param subscriber [Hub::Subscriber]
-      # @param owned [Boolean] the server forgets the socket after the call (Puma), so it need not be duplicated
       def initialize(hub, reactor, subscriber, owned = false)
         @hub = hub
         @reactor = reactor
@@ -26,8 +21,6 @@ module Hikyaku
         @called = false
       end
 
-      # @param stream [BasicSocket, #write]
-      # @return [void]
       def call(stream)
         @called = true
         if stream.is_a?(BasicSocket)
@@ -42,8 +35,6 @@ module Hikyaku
       end
 
       # The server is done with the response. The stream is not, once it was called.
-      #
-      # @return [void]
       def close
         @hub.unsubscribe(@subscriber) unless @called
       end

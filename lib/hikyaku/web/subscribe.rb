@@ -32,11 +32,6 @@ module Hikyaku
       NAMING = "matchers"
       private_constant :HEADERS, :STREAM_HEADERS, :NOTHING, :CLOSING, :CLOSING_HEADERS, :CHANGEABLE, :NAMING
 
-      # @param hub [Hub]
-      # @param reactor [Reactor]
-      # @param gate [Gate]
-      # @param wishes [Wishes]
-      # @param config [Config]
       def initialize(hub, reactor, gate, wishes, config)
         @hub = hub
         @reactor = reactor
@@ -47,9 +42,6 @@ module Hikyaku
         @choice = Choice.new(hub)
       end
 
-      # @param request [Request]
-      # @return [Array(Integer, Hash, Stream)]
-      # @raise [Problem]
       def call(request)
         raise Problem.new(503, "the hub is stopping", headers: {"retry-after" => "1"}) if @hub.stopped?
         grant, cursor = @wishes.read(request) { form_of(request) }

@@ -16,9 +16,6 @@ module Hikyaku
       Selection = Struct.new(:type, :pattern, :subscriber, :legacy, keyword_init: true)
       private_constant :TYPES, :Selection
 
-      # @param hub [Hub]
-      # @param gate [Gate]
-      # @param config [Config]
       def initialize(hub, gate, config)
         @hub = hub
         @gate = gate
@@ -26,9 +23,6 @@ module Hikyaku
         @root = hub.documents.root
       end
 
-      # @param request [Request]
-      # @return [Array(Integer, Hash, Array<String>)]
-      # @raise [Problem]
       def call(request)
         access = @gate.subscriber(request, anonymous: false)
         topic = @hub.topics[request.path]

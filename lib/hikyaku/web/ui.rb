@@ -29,9 +29,6 @@ module Hikyaku
       ACTIONS = %w[token explain cookie].freeze
       private_constant :SECURITY, :ACTIONS
 
-      # @param config [Hikyaku::Config]
-      # @param authorization [Hikyaku::Web::Authorization] explains tokens
-      # @param mint [#call, nil] makes tokens, see {TokenMaker.mint}; nil when the hub holds no key that can sign
       def initialize(config:, authorization:, mint: TokenMaker.mint(config))
         @config = config
         @authorization = authorization
@@ -40,9 +37,6 @@ module Hikyaku
         @caller = Caller.new(hosts: known_hosts)
       end
 
-      # @param path [String] what follows "{hub path}/ui": "", "/", "/app.js" …
-      # @param env [Hash] the Rack environment
-      # @return [Array(Integer, Hash, #each)] a Rack response
       def call(path, env)
         status, headers, body = answer(path, env)
         [status, headers, (env["REQUEST_METHOD"] == "HEAD") ? [] : body]

@@ -24,9 +24,6 @@ module Hikyaku
       BYTES = ->(grant, access) { grant.matchers.sum(&:bytes) + (access ? access.bytes : 0) }
       private_constant :BYTES, :TYPES, :RESERVED, :NONE, :CURSORS, :LEGACY_CURSORS
 
-      # @param hub [Hub]
-      # @param gate [Gate]
-      # @param config [Config]
       def initialize(hub, gate, config)
         @hub = hub
         @gate = gate
@@ -37,14 +34,8 @@ module Hikyaku
         @cursors = config.legacy ? LEGACY_CURSORS : CURSORS
       end
 
-      # @return [Grants] the decisions that are remembered
       attr_reader :grants
 
-      # @param request [Request]
-      # @param body [Array<Array(String, String)>, nil] names and values of the body's form; none: empty; nil: the block reads it,
-      #   once the client is known to be authorized
-      # @return [Array(Hub::Grant, String)] with the event that the client has, nil when it names none
-      # @raise [Problem]
       def read(request, body = nil)
         access = subscriber(request)
         body ||= yield
@@ -55,9 +46,6 @@ module Hikyaku
       end
 
       # Where the stream begins, for whoever asks.
-      #
-      # @param id [String, nil]
-      # @return [Hash{String => String}] not to be changed
       def headers(id)
         return NONE unless id
         return {"mercure-last-event-id" => id} unless @config.legacy

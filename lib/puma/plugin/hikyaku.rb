@@ -13,9 +13,6 @@ module Puma
     #
     #     plugin :hikyaku
     #     hikyaku publisher_key: ENV["PUBLISHER_KEY"], subscriber_key: ENV["SUBSCRIBER_KEY"], anonymous: true
-    #
-    # @param settings [Hash{Symbol => Object}]
-    # @return [void]
     def hikyaku(**settings)
       @options[:hikyaku] = Hikyaku::Companion::Settings.new(**settings)
     end

@@ -11,18 +11,15 @@ module Hikyaku
       source_root File.expand_path("templates", __dir__)
       desc "Adds a Mercure hub: config/initializers/hikyaku.rb and a route."
 
-      # @return [void]
       def create_initializer
         copy_file "hikyaku.rb.tt", "config/initializers/hikyaku.rb", skip: true
       end
 
-      # @return [void]
       def add_route
         return say_status(:identical, "route hikyaku", :blue) if File.foreach(File.join(destination_root, "config/routes.rb")).any?(/^\s*hikyaku\b/)
         route "hikyaku"
       end
 
-      # @return [void]
       def show_hints
         say File.read(File.join(self.class.source_root, "HINTS"))
       end

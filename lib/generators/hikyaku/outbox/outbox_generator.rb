@@ -13,12 +13,10 @@ module Hikyaku
       desc "Adds the table in which updates wait for the commit of their transaction."
       class_option :database, type: :string, aliases: %w[--db], desc: "The database of the table, where there are several"
 
-      # @return [void]
       def create_migration_file
         migration_template "create_hikyaku_outbox.rb.tt", File.join(db_migrate_path, "create_hikyaku_outbox.rb"), skip: true
       end
 
-      # @return [void]
       def switch_on
         file = "config/initializers/hikyaku.rb"
         path = File.join(destination_root, file)
@@ -28,7 +26,6 @@ module Hikyaku
           after: /configure do\n/
       end
 
-      # @return [void]
       def show_hints
         say "\nRun bin/rails db:migrate. The server takes the updates to the hub; so does bin/rails hikyaku:outbox, as a process of its own."
       end

@@ -5,28 +5,21 @@ module Hikyaku
     class Client
       # How long to wait before connecting again: doubled with each failure up to a limit, and half of it random, so that
       # clients that lost the same broker do not come back together.
-      #
-      # @api private
       class Backoff
         BASE = 0.1
         MOST = 15.0
         private_constant :BASE, :MOST
 
-        # @param random [#rand]
         def initialize(random: Random)
           @random = random
           @failures = 0
         end
 
         # There was a connection: failures before it do not count any more.
-        #
-        # @return [void]
         def reset
           @failures = 0
         end
 
-        # @param at_least [Numeric] seconds
-        # @return [Float] seconds to wait now; more the next time
         def next_pause(at_least: 0)
           grown = [BASE * 2**[@failures, 20].min, MOST].min
           @failures += 1

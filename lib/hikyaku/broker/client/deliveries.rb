@@ -9,8 +9,6 @@ module Hikyaku
       # reported. One FREE says it of all that follow each other.
       #
       # Every method is called with the client's lock.
-      #
-      # @api private
       class Deliveries
         # Numbers between two deliveries that are looked at to see whether a range may cover them.
         GAP = 256
@@ -21,39 +19,26 @@ module Hikyaku
           @freed = []
         end
 
-        # @return [Boolean]
         def none? = @out.empty? && @freed.empty?
 
-        # @return [Boolean]
         def any_freed? = !@freed.empty?
 
-        # @return [Integer] that no frame speaks of yet
         def freed_count = @freed.size
 
-        # @param id [Integer]
-        # @return [Delivery, nil]
         def [](id) = @out[id]
 
-        # @param delivery [Delivery]
-        # @return [void]
         def add(delivery)
           @out[delivery.number] = delivery
         end
 
-        # @param id [Integer]
-        # @return [Delivery, nil]
         def remove(id) = @out.delete(id)
 
-        # @param id [Integer] of a delivery that is done with
-        # @return [void]
         def free(id)
           @out.delete(id)
           @freed << id
         end
 
         # The connection is gone, and with it all leases.
-        #
-        # @return [Array<Delivery>] that were out
         def clear
           gone = @out.values
           @out = {}
@@ -61,7 +46,6 @@ module Hikyaku
           gone
         end
 
-        # @return [Array<String>] FREE frames for what is done with
         def frees
           return [] if @freed.empty?
           freed = @freed
@@ -70,8 +54,6 @@ module Hikyaku
           ranges(freed.sort).map { |first, last| Wire.free(first: first, last: last) }
         end
 
-        # @param now [Float] seconds on the monotonic clock
-        # @return [Array<String>] TOUCH frames for all whose leases the client keeps
         def keep(now)
           @out.each_value { |delivery| delivery.renew(now, delivery.lease) if delivery.kept? }
           runs = @out.each_value.chunk_while { |one, other| one.kept? && other.kept? && other.number - one.number <= GAP }

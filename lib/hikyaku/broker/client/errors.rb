@@ -11,32 +11,21 @@ module Hikyaku
         include Error
 
         # An error that somebody else has met, for whoever waits: with the place where that is.
-        #
-        # @param error [StandardError]
-        # @return [StandardError]
-        # @api private
         def self.again(error) = error.dup.tap { |copy| copy.set_backtrace(nil) }
 
-        # @return [Float, nil] seconds after which the broker asks to be tried again
         attr_reader :retry_after
 
-        # @param message [String]
-        # @param retryable [Boolean]
-        # @param retry_after [Float, nil] seconds
         def initialize(message, retryable: false, retry_after: nil)
           super(message)
           @retryable = retryable
           @retry_after = retry_after
         end
 
-        # @return [Boolean] whether the same request may succeed a little later
         def retryable? = @retryable
       end
 
       # There was no connection in time: nothing was sent.
       class Unreachable < Failure
-        # @param message [String]
-        # @param retryable [Boolean]
         def initialize(message, retryable: true) = super
       end
 
@@ -51,7 +40,6 @@ module Hikyaku
 
       # As many messages as the broker permits wait for their acknowledgement, and the caller would not wait.
       class WindowFull < Failure
-        # @param message [String]
         def initialize(message = "as many messages as the broker permits wait for their acknowledgement; try again when some were answered") = super(message, retryable: true)
       end
 
@@ -65,14 +53,8 @@ module Hikyaku
 
       # The broker refused: one class below for each code of docs/protocol.md, section 5.
       class Refused < Failure
-        # @return [Integer] {Wire::Code}
         attr_reader :code
 
-        # @param code [Integer]
-        # @param sentence [String, nil] the broker's own
-        # @param retryable [Boolean]
-        # @param retry_after [Float, nil] seconds
-        # @return [Refused] of the code's class
         def self.of(code, sentence = nil, retryable: Wire::Code.later?(code), retry_after: nil)
           type = BY_CODE.fetch(code, Refused)
           words = sentence.to_s.scrub("?").strip
@@ -80,11 +62,6 @@ module Hikyaku
           type.new([words, type.advice].compact.join("; "), code: code, retryable: retryable, retry_after: retry_after)
         end
 
-        # @param bytes [Integer] of the frame
-        # @param payload [Integer, nil] of these, the bytes of the payload; nil: there are several messages
-        # @param max_frame [Integer] bytes that the broker takes
-        # @return [TooBig]
-        # @api private
         def self.too_big(bytes, payload, max_frame)
           words = "the messages have #{bytes} bytes together"
           words = "the payload has #{payload} bytes; with its properties, and to this queue, it may have #{[max_frame - bytes + payload, 0].max}" if payload
@@ -92,14 +69,9 @@ module Hikyaku
         end
 
         class << self
-          # @api private
           attr_accessor :usual, :advice
         end
 
-        # @param message [String]
-        # @param code [Integer]
-        # @param retryable [Boolean]
-        # @param retry_after [Float, nil] seconds
         def initialize(message, code:, retryable: false, retry_after: nil)
           super(message, retryable: retryable, retry_after: retry_after)
           @code = code

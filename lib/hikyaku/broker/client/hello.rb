@@ -8,8 +8,6 @@ module Hikyaku
   module Broker
     class Client
       # What a client says of itself with each connection (docs/protocol.md, section 3).
-      #
-      # @api private
       class Hello
         NONE = 0
         SECRET = 1
@@ -18,15 +16,8 @@ module Hikyaku
         EPOCHS = 2**64 - 2**32
         private_constant :NONE, :SECRET, :TOKEN, :EPOCHS
 
-        # @return [String]
         attr_reader :identity
 
-        # @param identity [String]
-        # @param known [Boolean] another client may have had this identity before
-        # @param secret [String, nil]
-        # @param token [String, #call, nil] what gives one is asked for each connection
-        # @param heartbeat [Integer] milliseconds
-        # @param agent [String, nil] the program, for people who look
         def initialize(identity:, known:, secret:, token:, heartbeat:, agent:)
           @identity = identity
           @known = known
@@ -41,33 +32,24 @@ module Hikyaku
 
         # The clock here may have been set back, or that of whoever had the identity was ahead: an epoch that is still to come is not
         # of somebody who began later.
-        #
-        # @param epoch [Integer] which the broker says is too high to be connected
-        # @return [Boolean] the next one is above it
         def pass(epoch)
           return false if epoch <= [@epoch, wall].max || epoch >= EPOCHS
           @epoch = epoch
           true
         end
 
-        # @return [Boolean]
         def known? = @known
 
-        # @return [Boolean] nobody but this client has its identity, now or later
         def made_up? = !@known && !@identity.empty?
 
-        # @return [Boolean] other credentials may be there for the next connection
         def renewable? = @token.respond_to?(:call)
 
-        # @param max_frame [Integer] bytes
-        # @return [String]
         def frame(max_frame)
           kind, credentials = credentials()
           Wire.hello(max_frame: max_frame, heartbeat: @heartbeat, epoch: @epoch += 1, authentication: kind, identity: @identity,
             credentials: credentials, agent: @agent.byteslice(0, 255).scrub(""))
         end
 
-        # @return [String] without credentials
         def inspect = "#<#{self.class.name} #{@identity}>"
 
         private

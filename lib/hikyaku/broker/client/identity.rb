@@ -11,20 +11,14 @@ module Hikyaku
       #
       # Whoever comes with a token may have only those that the token's claim permits (docs/protocol.md, section 11): where it
       # has a pattern for queues of clients, the name is made to fit, else there is none.
-      #
-      # @api private
       module Identity
         module_function
 
-        # @param token [String, nil]
-        # @return [String]
         def make(token)
           prefix = token ? permitted(token) : ""
           prefix ? "#{prefix}#{Socket.gethostname[0, 60]}-#{Process.pid}-#{SecureRandom.alphanumeric(10)}" : ""
         end
 
-        # @param token [String] a JWT; whether it is genuine is for the broker to find
-        # @return [String, nil] with which a name may begin
         def permitted(token)
           claims = JSON.parse(token.split(".", 3)[1].to_s.tr("-_", "+/").unpack1("m"))
           patterns = Array(claims.dig("hikyaku", "receive")).grep(String)

@@ -24,8 +24,6 @@ module Hikyaku
       #
       # The pacer writes what nobody waits for, touches leases at a third of them, and gives signs of life. Nobody holds the
       # lock while it speaks to the system. A message costs a frame and an entry; its acknowledgement a look-up.
-      #
-      # @api private
       class Link
         include Connecting
         include Incoming
@@ -39,23 +37,14 @@ module Hikyaku
         IDS = 1 << 63
         private_constant :FLUSH_BYTES, :FREES, :IDS
 
-        # @param seconds [Numeric]
-        # @return [Integer]
-        # @raise [ArgumentError]
         def self.milliseconds(seconds)
           return (seconds * 1000).round if seconds.is_a?(Numeric) && seconds >= 0 && seconds < 4_294_967
           raise ArgumentError, "expected seconds from 0 to 4294966, got #{seconds.inspect}"
         end
 
-        # @return [Mutex]
         attr_reader :lock
-        # @return [Integer] the process that made it
         attr_reader :owner
 
-        # @param address [Address]
-        # @param hello [Hello] what it says of itself
-        # @param max_frame [Integer] bytes of the largest frame that is taken
-        # @param on_error [#call, nil] is told why a connection ended
         def initialize(address, hello:, max_frame:, on_error: nil)
           @address = address
           @hello = hello
@@ -81,10 +70,6 @@ module Hikyaku
         end
 
         # Connects, and waits until that has worked.
-        #
-        # @param timeout [Numeric, nil] seconds in which it is tried again; nil: for ever
-        # @return [void]
-        # @raise [Unreachable, Refused]
         def open(timeout)
           @reader = start("reads") { run }
           @pacer = start("paces") { pace }
@@ -99,26 +84,11 @@ module Hikyaku
           end
         end
 
-        # @return [Boolean]
         def connected? = @lock.synchronize { !@session.nil? }
 
-        # @return [StandardError, nil] why it is over
         def failure = @lock.synchronize { @failure }
 
         # Registers messages of one frame, and sends it.
-        #
-        # @param count [Integer]
-        # @param bytes [Integer] of the frame, or of the PUSH that delivers it, if that is larger
-        # @param payload [Integer, nil] of these, the bytes of the payload of one message
-        # @param wait [Boolean] for space
-        # @param soon [Boolean] false: its caller will wait for the answer, and flush
-        # @param timeout [Numeric, nil] seconds
-        # @yieldparam number [Integer]
-        # @yieldparam offset [Integer] which message is the first
-        # @yieldparam count [Integer] messages
-        # @yieldreturn [String]
-        # @return [Pending, nil] nil: it must be sent message by message (see {#batches?})
-        # @raise [WindowFull, Unreachable, TooBig, Failure]
         def post(count:, bytes:, payload: nil, wait: true, soon: true, timeout: nil, &frame)
           pending = Pending.new(@lock, count: count, bytes: bytes, &frame).before_wait { flush }
           full = @lock.synchronize do
@@ -135,25 +105,15 @@ module Hikyaku
           pending
         end
 
-        # @return [Boolean] several messages may go in one frame
         def batches? = @lock.synchronize { @outbox.batches? }
 
-        # @return [Array(Integer, Integer)] messages and bytes that one frame of them may have
         def batch_limits = @lock.synchronize { [[@outbox.window_messages, 1024].min, @welcome ? [@welcome.max_frame, @welcome.window_bytes].min : 65_536] }
 
-        # @param pending [Pending]
-        # @return [Boolean] it was not sent, and will not be
         def withdraw(pending)
           @lock.synchronize { @outbox.withdraw(pending).tap { |withdrawn| @resend.delete(pending) if withdrawn } }
         end
 
         # Asks something that is not asked again when the connection breaks.
-        #
-        # @param timeout [Numeric, nil] seconds
-        # @yieldparam id [Integer]
-        # @yieldreturn [String] the frame
-        # @return [Object] the answer
-        # @raise [Failure]
         def ask(timeout)
           pending = @lock.synchronize do
             await_session(timeout)
@@ -163,8 +123,6 @@ module Hikyaku
           pending.value(timeout)
         end
 
-        # @param receiver [Receiver]
-        # @return [void]
         def subscribe(receiver)
           @lock.synchronize do
             raise_over
@@ -175,9 +133,6 @@ module Hikyaku
         end
 
         # Nothing more is delivered to it, and what it has not begun goes back.
-        #
-        # @param receiver [Receiver]
-        # @return [void]
         def unsubscribe(receiver)
           @lock.synchronize do
             next unless @receivers.delete(receiver.number)
@@ -187,16 +142,11 @@ module Hikyaku
           flush
         end
 
-        # @param receiver [Receiver] whose credit has changed
-        # @return [void]
         def credit(receiver)
           @lock.synchronize { say_credit(receiver) }
           flush
         end
 
-        # @param delivery [Delivery]
-        # @param soon [Boolean] false: its caller will flush
-        # @return [Boolean] false: it is not there to be freed
         def free(delivery, soon: true)
           full = @lock.synchronize do
             return false unless out?(delivery)
@@ -209,12 +159,6 @@ module Hikyaku
           true
         end
 
-        # @param delivery [Delivery]
-        # @param wait [Boolean]
-        # @yieldparam id [Integer] of the request
-        # @yieldreturn [String] its frame
-        # @return [Boolean, Symbol] true: the broker has confirmed it; :unconfirmed: nobody waited; false: it is not there to be settled
-        # @raise [Failure]
         def settle(delivery, wait:, &frame)
           told(delivery, wait, frame) do
             delivery.state = :settled
@@ -222,11 +166,6 @@ module Hikyaku
           end
         end
 
-        # @param delivery [Delivery]
-        # @param lease [Integer] milliseconds; 0: the subscription's
-        # @param wait [Boolean]
-        # @return [Boolean, Symbol] as {#settle}
-        # @raise [Failure]
         def touch(delivery, lease, wait:)
           told(delivery, wait, ->(id) { Wire.touch(first: delivery.number, id: id, lease: lease) }) do
             time = now
@@ -238,9 +177,6 @@ module Hikyaku
         end
 
         # Somebody begins with it: if that kills this process, the broker knows what did it. Said before it begins.
-        #
-        # @param delivery [Delivery]
-        # @return [Boolean]
         def in_hand(delivery)
           @lock.synchronize do
             return false unless out?(delivery)
@@ -251,16 +187,12 @@ module Hikyaku
         end
 
         # Writes what was gathered, unless somebody is at it.
-        #
-        # @return [void]
         def flush
           @session&.flush { gather_frees }
           @lock.synchronize { done_with_draining } if @draining
         end
 
         # No more deliveries; what nobody has begun with goes back.
-        #
-        # @return [void]
         def quiesce
           @lock.synchronize do
             @quiescent = true
@@ -272,9 +204,6 @@ module Hikyaku
         end
 
         # Waits for what was sent to be answered, and ends.
-        #
-        # @param deadline [Float, nil] on the monotonic clock
-        # @return [Boolean] everything was answered
         def close(deadline)
           flush
           clean = @lock.synchronize do
@@ -288,8 +217,6 @@ module Hikyaku
         end
 
         # The process that has made it goes on with the connection; this one knows nothing of it.
-        #
-        # @return [void]
         def abandon
           @session&.abandon
         end

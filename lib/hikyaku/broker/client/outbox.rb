@@ -25,19 +25,14 @@ module Hikyaku
       # says SEQUENCE: some number below was forgotten, and all that are not unanswered are tried once more.
       #
       # Every method is called with the client's lock.
-      #
-      # @api private
       class Outbox
         # Numbers that the broker remembers above the lowest that is not settled.
         MAP = 4096
         SHORT = 0xFFFF
         private_constant :MAP, :SHORT
 
-        # @return [Integer] how many messages may be unanswered
         attr_reader :window_messages
 
-        # @param numbered [Boolean] false for a client without an identity
-        # @param known [Boolean] an earlier client may have had this identity
         def initialize(numbered:, known:)
           @numbered = numbered
           @known = known
@@ -55,18 +50,12 @@ module Hikyaku
           @looked_below = false
         end
 
-        # @return [Boolean]
         def empty? = @messages.zero?
 
-        # @return [Integer] messages without an answer
         def size = @messages
 
-        # @return [Boolean] nothing that a connection has got waits for its answer
         def quiet? = each_unanswered.none? { |pending| pending.transmitted && !pending.held && !pending.waiting }
 
-        # @param count [Integer] messages
-        # @param bytes [Integer]
-        # @return [Boolean] they may be sent now
         def fits?(count, bytes)
           return false if @window_messages.zero?
           return true if @messages.zero? && reach?(count)
@@ -74,12 +63,8 @@ module Hikyaku
         end
 
         # Several messages in one frame have numbers that follow each other, which nobody has used.
-        #
-        # @return [Boolean]
         def batches? = !@numbered || (@free.empty? && @next > @doubtful)
 
-        # @param pending [Pending]
-        # @return [Pending] with its number
         def add(pending)
           @messages += pending.count
           @bytes += pending.bytes
@@ -88,27 +73,18 @@ module Hikyaku
         end
 
         # Nobody waits for it any more.
-        #
-        # @param pending [Pending]
-        # @return [Boolean] false: it was sent, and its answer comes still
         def withdraw(pending)
           return false if pending.transmitted
           release(pending.number, pending.count) if take(pending.number)
           true
         end
 
-        # @param ack [Wire::Frames::Ack] of a SEND or SEND_BATCH
-        # @return [Array<Pending>] what is to be sent once more, under other numbers
-        # @raise [NotUnderstood]
         def acknowledge(ack)
           return acknowledge_one(ack, ack.id, ack.value) if ack.last == ack.id
           raise NotUnderstood, "the broker acknowledges messages #{ack.id} to #{ack.last}, which were not sent" unless (ack.last - ack.id).between?(1, SHORT)
           (ack.id..ack.last).each_with_index.flat_map { |number, index| acknowledge_one(ack, number, ack.value + index) }
         end
 
-        # @param id [Integer]
-        # @param error [Refused]
-        # @return [Array<Pending>] what is to be sent once more, under other numbers
         def refuse(id, error)
           pending = @rising[id] || @reused[id] or return []
           if error.is_a?(Draining)
@@ -123,9 +99,6 @@ module Hikyaku
         end
 
         # A new connection: what it permits, and what is to be sent again.
-        #
-        # @param welcome [Wire::Frames::Welcome]
-        # @return [Array<Pending>] in order
         def connected(welcome)
           @window_messages = [welcome.window_messages, 1].max
           @window_bytes = welcome.window_bytes
@@ -138,10 +111,6 @@ module Hikyaku
         end
 
         # The end: nothing is sent again.
-        #
-        # @yieldparam pending [Pending]
-        # @yieldreturn [StandardError]
-        # @return [void]
         def fail_all
           each_unanswered.each { |pending| drop(pending, yield(pending)) }
         end
@@ -241,9 +210,6 @@ module Hikyaku
 
         # What the broker may have keeps its numbers. Those above its map it has not: their messages take others, each in a frame
         # of its own, as these may be in doubt.
-        #
-        # @param last [Integer] the highest number that the broker takes
-        # @return [Array<Pending>]
         def within_reach(pending, last)
           number = pending.number
           return [pending] if number + pending.count - 1 <= last
@@ -270,8 +236,6 @@ module Hikyaku
           add(pending).tap { pending.order = order }
         end
 
-        # @param number [Integer] which is too far ahead for the broker
-        # @return [Boolean] there is a lower one to be used
         def below?(number)
           unless @looked_below
             @looked_below = true

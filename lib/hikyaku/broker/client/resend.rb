@@ -11,8 +11,6 @@ module Hikyaku
       # answer lets one more go, and makes room for another. An acknowledgement costs two additions.
       #
       # Every method is called with the client's lock.
-      #
-      # @api private
       class Resend
         def initialize
           @waiting = []
@@ -21,35 +19,24 @@ module Hikyaku
         end
 
         # A new connection.
-        #
-        # @param pendings [Array<Pending>] in order
-        # @return [void]
         def begin(pendings)
           @burst = [[@sent, @burst].min / 2, 1].max if @sent.positive? && @answered.zero?
           @waiting = pendings.dup.each { |pending| pending.waiting = true }
           @sent = @answered = 0
         end
 
-        # @return [Boolean] what comes has to wait its turn
         def waiting? = !@waiting.empty?
 
-        # @param pending [Pending] which comes after the others
-        # @return [void]
         def push(pending)
           pending.waiting = true
           @waiting << pending
         end
 
-        # @param pending [Pending] which is not to be sent
-        # @return [void]
         def delete(pending)
           @waiting.delete(pending) if pending.waiting
         end
 
         # Takes what may go now.
-        #
-        # @yieldparam pending [Pending]
-        # @return [void]
         def each_due
           while @sent - @answered < @burst && (pending = @waiting.shift)
             pending.waiting = false
@@ -58,8 +45,6 @@ module Hikyaku
           end
         end
 
-        # @param count [Integer] messages that have an answer now
-        # @return [void]
         def answered(count)
           @answered += count
           @burst += count

@@ -10,8 +10,6 @@ module Hikyaku
       # One connection: frames out, gathered from whoever has one and written by one of them at a time, and frames in.
       #
       # A write costs a system call; what comes meanwhile goes with the next one.
-      #
-      # @api private
       class Session
         READ_BYTES = 256 * 1024
         # Seconds within which a connection is made and greeted.
@@ -24,16 +22,9 @@ module Hikyaku
         class Broken < StandardError
         end
 
-        # @return [Float] seconds on the monotonic clock: when something was last written
         attr_reader :wrote_at
-        # @return [Float, nil] seconds between signs of life that were agreed on
         attr_accessor :heartbeat
 
-        # @param address [Address]
-        # @param lock [Mutex] that guards what is gathered
-        # @param max_frame [Integer] bytes
-        # @return [Session]
-        # @raise [Broken]
         def self.connect(address, lock:, max_frame:)
           new(dial(address), lock: lock, max_frame: max_frame)
         rescue *TROUBLE => error
@@ -55,16 +46,11 @@ module Hikyaku
           raise Broken, "the socket belongs to another user" unless [0, Process.euid].include?(owner)
         end
 
-        # @param error [Exception]
-        # @return [String] without the address, which the caller says
         def self.reason(error)
           error.is_a?(SystemCallError) ? error.class.new.message.downcase : error.message
         end
         private_class_method :dial, :ours!
 
-        # @param socket [IO]
-        # @param lock [Mutex]
-        # @param max_frame [Integer] bytes
         def initialize(socket, lock:, max_frame:)
           @socket = socket
           @lock = lock
@@ -76,23 +62,15 @@ module Hikyaku
         end
 
         # Adds to what is to be written. Called with the lock.
-        #
-        # @param bytes [String]
-        # @return [void]
         def gather(bytes)
           @gathered << bytes unless @severed
         end
 
-        # @return [Integer] bytes that wait to be written
         def gathered_bytes = @gathered.bytesize
 
-        # @return [Boolean]
         def severed? = @severed
 
         # Writes what was gathered, unless somebody does it already, who then goes on with this.
-        #
-        # @yield with the lock, before each write: what else there is can be gathered
-        # @return [void]
         def flush(&before)
           while (bytes = claim(&before))
             whole = false
@@ -107,10 +85,6 @@ module Hikyaku
         end
 
         # Yields frames as they come, until the connection breaks.
-        #
-        # @yieldparam frames [Array<Struct>]
-        # @raise [Broken]
-        # @raise [Wire::Violation]
         def each_frames
           loop do
             bytes = receive
@@ -123,12 +97,9 @@ module Hikyaku
           end
         end
 
-        # @return [Boolean] something is not written yet
         def busy? = @writing || !@gathered.empty?
 
         # Says nothing more; the broker reads what there is, and closes.
-        #
-        # @return [void]
         def finish
           return if @finished
           @finished = true
@@ -138,8 +109,6 @@ module Hikyaku
         end
 
         # Ends it, from any thread: whoever reads or writes finds the end.
-        #
-        # @return [void]
         def sever
           @severed = true
           @socket.shutdown
@@ -148,16 +117,12 @@ module Hikyaku
         end
 
         # Lets go of the socket; the thread that reads does it.
-        #
-        # @return [void]
         def close
           sever
           abandon
         end
 
         # Lets go without a word on a connection that is another process's.
-        #
-        # @return [void]
         def abandon
           @severed = true
           @socket.close

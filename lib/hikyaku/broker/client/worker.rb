@@ -8,8 +8,6 @@ module Hikyaku
       # One call of {Receiver#work}: the delivery that its block has, and how long the block may run.
       #
       # When the time is over the pacer's thread calls {#give_up}, and another thread {#time_out}: the block itself is not interrupted.
-      #
-      # @api private
       class Worker
         # What a block can fail with, and the process be none the worse: a method that is not there yet, too.
         FAILURES = [StandardError, ScriptError, SystemStackError].freeze
@@ -17,10 +15,6 @@ module Hikyaku
         DELAY = 1
         private_constant :FAILURES, :DELAY
 
-        # @param link [Link]
-        # @param timeout [Numeric, nil] seconds that the block may run; nil: any number
-        # @param retry_in [Numeric, #call]
-        # @param on_error [#call, nil]
         def initialize(link, timeout:, retry_in:, on_error:)
           @link = link
           @timeout = timeout
@@ -30,21 +24,14 @@ module Hikyaku
 
         # The methods from here to `touched` are called with the link's lock.
 
-        # @return [Float, nil] when the block will have run for too long
         attr_reader :limit_at
 
-        # @param delivery [Delivery]
-        # @param time [Float] seconds on the monotonic clock
-        # @return [void]
         def begin(delivery, time)
           @delivery = delivery
           @limit_at = (time + @timeout if @timeout)
         end
 
         # Lets the lease go if the block has run for too long.
-        #
-        # @param time [Float]
-        # @return [Delivery, nil] the delivery that {#time_out} is to be called with
         def give_up(time)
           delivery = @delivery
           return if delivery.nil? || @limit_at.nil? || time < @limit_at
@@ -54,19 +41,11 @@ module Hikyaku
         end
 
         # The block has renewed the lease itself: it makes progress.
-        #
-        # @param delivery [Delivery]
-        # @param time [Float]
-        # @param lease [Float] seconds
-        # @return [void]
         def touched(delivery, time, lease)
           @limit_at = time + [@timeout, lease].max if @limit_at && delivery.equal?(@delivery)
         end
 
         # Runs the block, and says what becomes of the message.
-        #
-        # @param delivery [Delivery]
-        # @return [void]
         def attend(delivery)
           yield delivery
           freed = delivery.settled? || @link.free(delivery, soon: false)
@@ -81,9 +60,6 @@ module Hikyaku
         end
 
         # The block has run for too long: the message is rejected, so that others get it.
-        #
-        # @param delivery [Delivery]
-        # @return [void]
         def time_out(delivery)
           seconds = retry_seconds(delivery)
           @link.time_out(delivery, "#{BlockTimeout}: the block ran longer than #{@timeout} seconds", seconds)

@@ -27,10 +27,6 @@ module Hikyaku
         IDENTITY = "the token is not for this identity: its claim sub is another, and no pattern of receive covers it"
         private_constant :SECRET, :TOKEN, :RIGHTS, :MOST, :MAX_PATTERNS, :MAX_PATTERN_BYTES, :LEAST_SECRET_BYTES, :IDENTITY
 
-        # @param config [Config]
-        # @param logger [Logger, nil]
-        # @return [Authenticator, nil] nil: the configuration asks nobody who they are
-        # @raise [ConfigError] the secret cannot be read, is none, or everybody can read it
         def self.of(config, logger: nil)
           return unless config.broker_authenticates?
           new(secret: secret(config), authorization: authorization(config, logger))
@@ -51,17 +47,12 @@ module Hikyaku
         end
         private_class_method :secret, :authorization
 
-        # @param secret [String, nil]
-        # @param authorization [Web::Authorization, nil]
         def initialize(secret: nil, authorization: nil)
           @digest = secret && digest(secret)
           @authorization = authorization
         end
 
         # May take as long as fetching an issuer's keys.
-        #
-        # @param hello [Hello]
-        # @return [Decision]
         def call(hello)
           case hello.kind
           when SECRET then secret(hello.credentials)
@@ -71,11 +62,8 @@ module Hikyaku
         end
 
         # Reads the files of keys again, and fetches the key sets of URLs again.
-        #
-        # @return [void]
         def reload = @authorization&.reload
 
-        # @return [String] without the secret
         def inspect = "#<#{self.class.name} #{wanted}>"
 
         private
@@ -102,9 +90,6 @@ module Hikyaku
         end
 
         # The publishers' key permits most, so it is tried first.
-        #
-        # @return [Array(Hash, Symbol)] the claims, and whose key has signed them
-        # @raise [InvalidToken] says of the publishers' key why
         def verified(text)
           [@authorization.claims(text, :publisher), :publisher]
         rescue InvalidToken => error

@@ -14,8 +14,6 @@ module Hikyaku
         MISTAKE = "the broker made a mistake; its log says more"
         private_constant :THREADS, :MOST, :BUSY, :MISTAKE
 
-        # @param authenticator [#call] makes a Decision of a Hello
-        # @param logger [Logger]
         def initialize(authenticator, logger:)
           @authenticator = authenticator
           @logger = logger
@@ -24,10 +22,6 @@ module Hikyaku
         end
 
         # Never waits.
-        #
-        # @param hello [Hello]
-        # @yieldparam decision [Decision] now or later, from any thread
-        # @return [void]
         def decide(hello, &answer)
           return answer.call(Decision.refuse(BUSY)) if @hellos.size >= MOST
           start
@@ -35,9 +29,6 @@ module Hikyaku
         end
 
         # Decides here and now, whatever goes wrong. What went wrong may speak of what was given: the log gets the class alone.
-        #
-        # @param hello [Hello]
-        # @return [Decision]
         def judge(hello)
           decision = @authenticator.call(hello)
           @logger.info("broker: refused #{hello.address}: #{decision.sentence}") unless decision.permitted?
@@ -47,7 +38,6 @@ module Hikyaku
           Decision.refuse(MISTAKE)
         end
 
-        # @return [void]
         def close
           @hellos.close
           @threads.each(&:kill)

@@ -7,10 +7,6 @@ module Hikyaku
       # wanted. While it is done once, what is asked for gathers for the next time. The methods are for the engine's
       # thread.
       class Errand
-        # @param name [String] of the thread
-        # @param wanted [#call] whether there is something to do
-        # @param piece [#call] does it, in the thread
-        # @param done [#call] called from the thread afterwards
         def initialize(name, wanted:, piece:, done:)
           @name = name
           @wanted = wanted
@@ -20,7 +16,6 @@ module Hikyaku
           @back = Thread::Queue.new
         end
 
-        # @return [void]
         def send_out
           return if @busy || !@wanted.call
           @thread ||= Thread.new { work }.tap { |thread| thread.name = @name }
@@ -29,17 +24,11 @@ module Hikyaku
         end
 
         # Takes note of what was done.
-        #
-        # @return [void]
-        # @raise [Exception] what the piece has raised
         def take_back
           settle unless @back.empty?
         end
 
         # Waits for what is being done: an engine is closed while nothing is.
-        #
-        # @return [void]
-        # @raise [Exception] what the piece has raised
         def settle
           return unless @busy
           error = @back.pop
@@ -47,7 +36,6 @@ module Hikyaku
           raise error if error
         end
 
-        # @return [void]
         def close
           @out.close
         end

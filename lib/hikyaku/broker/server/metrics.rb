@@ -64,8 +64,6 @@ module Hikyaku
         ESCAPES = {"\\" => "\\\\", "\"" => "\\\"", "\n" => "\\n"}.freeze
         private_constant :BROKER, :JOURNAL, :LEVELS, :STATES, :QUEUE, :SHOWN, :MOST_LOOKED_AT, :NANOSECONDS, :ESCAPES
 
-        # @param driver [#stats, #queues]
-        # @param shown [Integer] queues at most
         def initialize(driver, shown: SHOWN)
           @driver = driver
           @shown = shown
@@ -73,8 +71,6 @@ module Hikyaku
           @longest_sync = 0
         end
 
-        # @return [Hash, nil] totals by state, and the figures of single queues, those with most dead letters and then with most messages first; of none
-        #   where there are very many queues; nil when the broker has ended
         def overview
           stats = @driver.stats or return
           totals = {queues: stats[:queues]}.merge(STATES.to_h { |state| [state, stats.fetch(state, 0)] })
@@ -83,7 +79,6 @@ module Hikyaku
           totals.merge(largest: largest.map { |queue| queue.slice(*STATES, :receivers, :oldest_ms).merge(name: legible(queue[:name])) })
         end
 
-        # @return [String] empty when the broker has ended
         def to_s
           stats = @driver.stats or return ""
           (table(BROKER, stats) + states(stats) + levels(stats) + refusals(stats) + journal(stats) + queues).map { |line| "#{line}\n" }.join

@@ -15,15 +15,8 @@ module Hikyaku
         MAX_REQUEST_BYTES = 1_024
         private_constant :NOT_FOUND, :MAX_REQUEST_BYTES
 
-        # @return [Config::Address] with the port that was found for port 0
         attr_reader :address
 
-        # @param address [Config::Address]
-        # @param metrics [#to_s]
-        # @param ready [#call] whether the broker takes work
-        # @param logger [Logger]
-        # @param flag [String] that says where, for messages
-        # @raise [Hikyaku::Server::CannotListen]
         def initialize(address, metrics:, ready:, logger:, flag: "--broker-metrics")
           @listener = Hikyaku::Server::Listener.new(address, flag: flag)
           @address = @listener.address
@@ -35,7 +28,6 @@ module Hikyaku
           raise
         end
 
-        # @return [void]
         def close
           @http.stop(true)
           @listener.close

@@ -15,13 +15,6 @@ module Hikyaku
         CLOSING = 32
         private_constant :THREADS, :CLOSING
 
-        # @param engine [NativeEngine]
-        # @param logger [Logger]
-        # @param doorkeeper [Doorkeeper, nil] decides who may; nil: the engine asks nobody
-        # @param write_timeout [Numeric] seconds without progress after which a client is closed
-        # @param drain [Numeric] seconds that a stop may take
-        # @param reactor [NativeReactor, nil] the hub's, not running yet; nil: one of its own
-        # @param connections [Integer] of clients, at most
         def initialize(engine, logger:, doorkeeper: nil, write_timeout: 60, drain: 10, reactor: nil, connections: 0)
           @engine = engine
           @doorkeeper = doorkeeper
@@ -32,24 +25,18 @@ module Hikyaku
           @reactor.on_storage_failure { |error| @ended << error }
         end
 
-        # @param listener [Hikyaku::Server::Listener] closed when it stops
-        # @return [void]
         def listen(listener)
           @listeners << listener
           listener.sockets.each { |socket| @reactor.listen_broker(socket) }
         end
 
         # Begins. The thread's value is what has ended it: nil where it was told to stop.
-        #
-        # @return [Thread]
         def start
           THREADS.times { |number| Thread.new { decide }.name = "hikyaku-door #{number + 1}" } if @doorkeeper
           @thread = Thread.new { @ended.pop }
         end
 
         # Ends what was never started, because somebody could not listen.
-        #
-        # @return [void]
         def abandon
           return if @thread
           @listeners.each(&:close)
@@ -58,9 +45,6 @@ module Hikyaku
         end
 
         # Takes no more connections and messages, waits until what is out was finished, and closes the engine.
-        #
-        # @param seconds [Numeric] how long that may take
-        # @return [void]
         def stop(seconds: 10)
           return unless @thread
           @listeners.each(&:close)
@@ -73,13 +57,10 @@ module Hikyaku
           @thread&.join
         end
 
-        # @return [Hash{Symbol => Object}, nil] figures by the names of hk_broker_stats_t
         def stats = @reactor.broker_stats
 
-        # @return [Array<Hash>, nil] figures of each queue
         def queues = @reactor.broker_queues
 
-        # @return [String]
         def inspect = "#<#{self.class.name} #{@engine.inspect}>"
 
         private

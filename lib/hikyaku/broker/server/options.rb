@@ -9,11 +9,6 @@ module Hikyaku
     class Server
       # What an engine is told of the settings: by the names of hk_broker_options_t, in bytes, milliseconds and numbers.
       class Options
-        # @param config [Config]
-        # @param storage [String, nil] the folder of the journal
-        # @param connections [Integer] for which there is room
-        # @return [Options]
-        # @raise [ConfigError] more identities are to be remembered than fit into a segment
         def self.of(config, storage:, connections: config.broker_max_connections)
           new(storage: storage, segment_bytes: config.broker_segment_bytes, level: level(config),
             max_memory: config.broker_max_memory, max_storage: config.broker_max_storage || 0,
@@ -41,10 +36,8 @@ module Hikyaku
           @values = values.freeze
         end
 
-        # @return [String, nil] the folder of the journal
         def storage = @values[:storage]
 
-        # @return [Hash{Symbol => Object}]
         def to_h = @values
       end
     end

@@ -32,11 +32,6 @@ module Hikyaku
         include Arrivals
         include Departures
 
-        # @param engine [Engine]
-        # @param logger [Logger]
-        # @param doorkeeper [Doorkeeper, nil] decides who may; nil: the engine asks nobody
-        # @param write_timeout [Numeric] seconds without progress after which a client is closed
-        # @param hello_timeout [Numeric] seconds
         def initialize(engine, logger:, doorkeeper: nil, write_timeout: 60, hello_timeout: HELLO_SECONDS)
           @engine = engine
           @logger = logger
@@ -58,8 +53,6 @@ module Hikyaku
         end
 
         # Begins. The thread's value is what has ended it: nil where it was told to stop.
-        #
-        # @return [Thread]
         def start
           @thread = Thread.new { run }
           @thread.name = "hikyaku-broker"
@@ -67,21 +60,15 @@ module Hikyaku
         end
 
         # Has the reactor's thread do something with the engine, between two turns.
-        #
-        # @yieldparam engine [Engine]
-        # @return [Object, nil] what the block returned; nil: the reactor has ended
         def ask(&block)
           answers = Thread::Queue.new
           answers.pop if tell(answers) { answers << block.call(@engine) }
         end
 
-        # @return [Hash{Symbol => Object}, nil] figures by the names of hk_broker_stats_t
         def stats = ask(&:stats)
 
-        # @return [Array<Hash>, nil] figures of each queue
         def queues = ask { |engine| engine.queues(wall: @wall) }
 
-        # @return [String]
         def inspect = "#<#{self.class.name} #{@connections.size} connections>"
 
         private
@@ -93,8 +80,6 @@ module Hikyaku
         end
 
         # Whoever waits for an answer gets one, also when there will be none.
-        #
-        # @return [Boolean] false: the reactor has ended
         def tell(answers = nil, &block)
           @inbox << [block, answers]
           rouse

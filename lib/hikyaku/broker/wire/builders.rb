@@ -19,8 +19,6 @@ module Hikyaku
         private_constant :BYTE, :SHORT, :WORD, :LONG
 
         # HELLO (section 3).
-        #
-        # @return [String]
         def hello(id: 1, lowest: 1, highest: 1, features: 0, max_frame: 1024 * 1024, heartbeat: 0, epoch: 0, authentication: 0,
           identity: "", credentials: "", agent: "")
           fits(SHORT, lowest: lowest, highest: highest)
@@ -34,8 +32,6 @@ module Hikyaku
         end
 
         # SEND (section 4). `properties` are packed ({Properties}).
-        #
-        # @return [String]
         def send_message(to:, payload:, id: 0, kind: 0, properties: "", sequence: 0, delay: 0, time_to_live: 0, priority: 4, level: 255)
           to_send(to, id, kind, sequence, delay, time_to_live, priority, level)
           fits(SHORT, "bytes of properties": properties.bytesize)
@@ -45,9 +41,6 @@ module Hikyaku
         end
 
         # SEND_BATCH (section 4).
-        #
-        # @param messages [Array<Array(String, String)>] properties, which are packed, and payload of each
-        # @return [String]
         def send_batch(to:, messages:, id: 0, kind: 0, sequence: 0, delay: 0, time_to_live: 0, priority: 4, level: 255)
           to_send(to, id, kind, sequence, delay, time_to_live, priority, level)
           fits(SHORT, "number of messages": messages.size)
@@ -61,8 +54,6 @@ module Hikyaku
         end
 
         # SUBSCRIBE (section 7).
-        #
-        # @return [String]
         def subscribe(subscription:, name:, id: 0, kind: 0, credit: 0, credit_bytes: 0, lease: 0)
           fits(WORD, credit: credit, credit_bytes: credit_bytes, lease: lease)
           fits(BYTE, kind: kind)
@@ -73,16 +64,12 @@ module Hikyaku
         end
 
         # UNSUBSCRIBE (section 7).
-        #
-        # @return [String]
         def unsubscribe(subscription:, id: 0)
           fits(SHORT, subscription: subscription)
           bare(Type::UNSUBSCRIBE, id, subscription)
         end
 
         # CREDIT (section 7).
-        #
-        # @return [String]
         def credit(subscription:, credit:, id: 0, credit_bytes: 0)
           fits(SHORT, subscription: subscription)
           fits(WORD, credit: credit, credit_bytes: credit_bytes)
@@ -91,9 +78,6 @@ module Hikyaku
         end
 
         # FREE (section 7).
-        #
-        # @param level [Integer, nil] at which it is to be acknowledged; nil: the broker's usual
-        # @return [String]
         def free(first:, last: first, id: 0, level: nil)
           fits(2, level: level) if level
           fits(LONG, id: id, first: first, last: last)
@@ -101,8 +85,6 @@ module Hikyaku
         end
 
         # NACK (section 8).
-        #
-        # @return [String]
         def nack(delivery:, id: 0, kind: 0, delay: 0, words: "")
           fits(LONG, id: id, delivery: delivery)
           fits(WORD, delay: delay)
@@ -112,8 +94,6 @@ module Hikyaku
         end
 
         # TOUCH (section 7).
-        #
-        # @return [String]
         def touch(first:, last: first, id: 0, lease: 0)
           fits(LONG, id: id, first: first, last: last)
           fits(WORD, lease: lease)
@@ -121,23 +101,15 @@ module Hikyaku
         end
 
         # PING.
-        #
-        # @return [String]
         def ping(id: 0) = bare(Type::PING, id)
 
         # DRAIN of a client (section 10).
-        #
-        # @return [String]
         def drain(id: 0) = bare(Type::DRAIN, id)
 
         # DRAIN of a client whose identity is not needed any more (section 10).
-        #
-        # @return [String]
         def forget(id: 0) = bare(Type::DRAIN, id, flags: 1)
 
         # DRAIN of the broker (section 10).
-        #
-        # @return [String]
         def draining(retry_after:, id: 0)
           fits(WORD, retry_after: retry_after)
           fits(LONG, id: id)
@@ -145,8 +117,6 @@ module Hikyaku
         end
 
         # QUERY (section 9).
-        #
-        # @return [String]
         def query(what:, id: 0, kind: 0, name: "", limit: 0, number: 0)
           fits(BYTE, what: what, kind: kind)
           fits(SHORT, "bytes of the name": name.bytesize)
@@ -156,15 +126,9 @@ module Hikyaku
         end
 
         # ACK in 16 bytes: to a PUSH or to a PING.
-        #
-        # @return [String]
         def receipt(id:) = bare(Type::ACK, id)
 
         # ACK of the broker (section 5).
-        #
-        # @param last [Integer, nil] of a RANGE
-        # @param refusals [Array<Array(Integer, Integer, Integer)>] index, code and retry-after of each
-        # @return [String]
         def ack(id:, request:, level: 0, count: 0, value: 0, last: nil, duplicate: false, refusals: [])
           fits(BYTE, request: request, level: level)
           fits(SHORT, "number of refusals": refusals.size)
@@ -178,8 +142,6 @@ module Hikyaku
         end
 
         # ACK to a HELLO (section 3).
-        #
-        # @return [String]
         def welcome(id:, levels:, level:, max_frame:, session:, version: 1, features: 0, heartbeat: 0, window_messages: 4096,
           window_bytes: 8 * 1024 * 1024, low: 0)
           fits(SHORT, version: version)
@@ -191,8 +153,6 @@ module Hikyaku
         end
 
         # ERROR (section 5); whether the same may succeed later follows from the code.
-        #
-        # @return [String]
         def error(code:, sentence:, id: 0, subscription: 0, scope: 0, retry_after: 0, delivery: 0)
           fits(SHORT, code: code, subscription: subscription)
           fits(2, scope: scope)
@@ -203,8 +163,6 @@ module Hikyaku
         end
 
         # PUSH (section 7).
-        #
-        # @return [String]
         def push(id:, subscription:, message:, payload:, sent_at:, lease:, attempt: 1, failures: 0, crashes: 0, priority: 4,
           again: false, suspect: false, properties: "")
           fits(BYTE, priority: priority)
@@ -217,9 +175,6 @@ module Hikyaku
         end
 
         # REPORT (section 9).
-        #
-        # @param document [String] JSON
-        # @return [String]
         def report(document:, id: 0)
           fits(LONG, id: id)
           [fits_frame(16 + document.bytesize), Type::REPORT, 0, 0, id, document].pack("VCCvQ<a*")

@@ -27,7 +27,6 @@ module Hikyaku
         IDLE = 20
         LIMIT = 21
 
-        # @return [Hash{Integer => Symbol}]
         NAMES = constants(false).to_h { |name| [const_get(name), name] }.freeze
 
         LATER = [QUEUE_FULL, OVERLOADED, DISK_FULL, DRAINING, IDLE, LIMIT].freeze
@@ -35,12 +34,8 @@ module Hikyaku
 
         module_function
 
-        # @param code [Integer]
-        # @return [Symbol, Integer] its name, or the number where there is none
         def name_of(code) = NAMES.fetch(code, code)
 
-        # @param code [Integer]
-        # @return [Boolean] the same request may succeed later
         def later?(code) = LATER.include?(code)
       end
     end

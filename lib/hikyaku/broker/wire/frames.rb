@@ -8,7 +8,6 @@ module Hikyaku
       module Frames
         # HELLO of a client.
         Hello = Struct.new(:id, :lowest, :highest, :features, :max_frame, :heartbeat, :epoch, :authentication, :identity, :credentials, :agent) do
-          # @return [String] without the credentials
           def inspect = "#<HELLO identity=#{identity.inspect} epoch=#{epoch} agent=#{agent.inspect}>"
           alias_method :to_s, :inspect
         end
@@ -16,10 +15,8 @@ module Hikyaku
         # How a message's own bytes are shared by the frames that carry one: `content` is properties and payload, one
         # behind the other, as they stand in the frame.
         module Content
-          # @return [String]
           def properties = content.byteslice(0, properties_size)
 
-          # @return [String]
           def payload = content.byteslice(properties_size, content.bytesize)
         end
 
@@ -74,7 +71,6 @@ module Hikyaku
 
         # ACK of the broker to any request but HELLO; `last` with RANGE alone, else `id`; `refusals` are {Refusal}s.
         Ack = Struct.new(:id, :request, :level, :count, :value, :last, :duplicate, :refusals) do
-          # @return [Boolean]
           def duplicate? = duplicate
         end
 
@@ -86,7 +82,6 @@ module Hikyaku
 
         # ERROR.
         Error = Struct.new(:id, :subscription, :code, :scope, :later, :retry_after, :delivery, :sentence) do
-          # @return [Boolean]
           def later? = later
         end
 
@@ -95,10 +90,8 @@ module Hikyaku
           :properties_size, :content) do
           include Content
 
-          # @return [Boolean] the message was delivered before
           def again? = again
 
-          # @return [Boolean] its receiver vanished with it
           def suspect? = suspect
         end
 
@@ -106,9 +99,6 @@ module Hikyaku
         Report = Struct.new(:id, :document)
 
         # A frame in words, for tests and people.
-        #
-        # @param frame [Struct]
-        # @return [Symbol] its type ({Type})
         def self.name_of(frame)
           case frame
           when SendBatch then :SEND_BATCH

@@ -20,7 +20,6 @@ module Hikyaku
         private_constant :RANGE, :DUPLICATE, :AGAIN, :SUSPECT, :KNOWN_FLAGS, :WITH_SUBSCRIPTION
 
         class << self
-          # @see OfClient.read
           def read(buffer, at, size, type, flags, subscription, id)
             flags_within(KNOWN_FLAGS.fetch(type, 0), flags, type, id) unless flags.zero?
             no_subscription(subscription, type, id) unless subscription.zero? || WITH_SUBSCRIPTION.include?(type)

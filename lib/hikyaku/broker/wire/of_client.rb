@@ -18,15 +18,6 @@ module Hikyaku
         private_constant :PLAIN, :FLAGS
 
         class << self
-          # @param buffer [String]
-          # @param at [Integer] where the frame begins; all of it is there
-          # @param size [Integer] its bytes
-          # @param type [Integer]
-          # @param flags [Integer]
-          # @param subscription [Integer]
-          # @param id [Integer]
-          # @return [Struct] one of {Frames}, frozen
-          # @raise [Violation]
           def read(buffer, at, size, type, flags, subscription, id)
             flags_within(FLAGS.fetch(type, 0), flags, type, id) unless flags.zero?
             no_subscription(subscription, type, id) unless subscription.zero? || PLAIN.include?(type)

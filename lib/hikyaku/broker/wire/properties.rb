@@ -7,9 +7,6 @@ module Hikyaku
       module Properties
         module_function
 
-        # @param pairs [Hash{#to_s => String}]
-        # @return [String] binary
-        # @raise [ArgumentError] a name is longer than 255 bytes, a value than 65,535, or all of them are
         def pack(pairs)
           bytes = pairs.each_with_object("".b) do |(name, value), packed|
             name = name.to_s
@@ -21,9 +18,6 @@ module Hikyaku
           bytes
         end
 
-        # @param bytes [String]
-        # @return [Hash{String => String}] names in UTF-8, values as they came; of a name that is there twice, the last
-        # @raise [ArgumentError] they are not well-formed
         def parse(bytes)
           raise ArgumentError, "these properties are not well-formed" unless well_formed?(bytes)
           pairs = {}
@@ -39,10 +33,6 @@ module Hikyaku
         end
 
         # Pairs that fill the bytes exactly, each with a name.
-        #
-        # @param bytes [String] that hold them
-        # @param size [Integer] how many of these are properties, from the beginning
-        # @return [Boolean]
         def well_formed?(bytes, size = bytes.bytesize)
           at = 0
           while at < size

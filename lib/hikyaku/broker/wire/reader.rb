@@ -13,11 +13,8 @@ module Hikyaku
       # What it holds a frame to is its shape: lengths, flags and what has to be 0. Whether a value is allowed (a priority
       # of 12, say) is for whoever carries out the request, who can refuse it alone.
       class Reader
-        # @return [Integer] bytes: the largest frame that is taken
         attr_accessor :max_frame
 
-        # @param from [Symbol] whose frames they are, `:client` or `:broker`
-        # @param max_frame [Integer] bytes
         def initialize(from:, max_frame: 1024 * 1024)
           @types, @frames = (from == :client) ? [Type::OF_CLIENT, OfClient] : [Type::OF_BROKER, OfBroker]
           @from = from
@@ -26,11 +23,6 @@ module Hikyaku
           @stopped = false
         end
 
-        # @param bytes [String] as they came
-        # @yieldparam frame [Struct] one of {Frames}
-        # @yieldparam size [Integer] bytes that it had
-        # @return [void]
-        # @raise [Violation] after the frames before it were yielded; nothing is read any more
         def read(bytes)
           return if @stopped
           buffer = gather(bytes)
@@ -51,14 +43,11 @@ module Hikyaku
         end
 
         # Reads nothing any more, not even what was given already.
-        #
-        # @return [void]
         def stop
           @stopped = true
           @buffer = "".b
         end
 
-        # @return [Integer] bytes of a frame that is not whole yet
         def kept = @buffer.bytesize
 
         private

@@ -22,13 +22,10 @@ module Hikyaku
         PUSH = 34
         REPORT = 35
 
-        # @return [Hash{Integer => Symbol}]
         NAMES = constants(false).to_h { |name| [const_get(name), name] }.freeze
 
-        # @return [Array<Integer>] what a client may say
         OF_CLIENT = [*HELLO..QUERY, ACK].freeze
 
-        # @return [Array<Integer>] what the broker may say
         OF_BROKER = [PING, DRAIN, *ACK..REPORT].freeze
       end
     end

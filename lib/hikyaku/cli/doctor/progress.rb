@@ -10,16 +10,12 @@ module Hikyaku
         CLEAR = "\r\e[K"
         private_constant :CLEAR
 
-        # @param out [IO]
         def initialize(out)
           @out = out
           @terminal = out.respond_to?(:tty?) && out.tty?
           @said = nil
         end
 
-        # @param what [String]
-        # @param seconds [Numeric, nil] that it takes at most
-        # @return [void]
         def call(what, seconds)
           return @out.print("#{CLEAR}… #{CLI.printable(what)}#{", #{seconds.ceil} s" if seconds}") if @terminal
           return if seconds.nil? || what == @said
@@ -27,7 +23,6 @@ module Hikyaku
           @out.puts("hikyaku: #{CLI.printable(what)} (#{seconds.ceil} s)")
         end
 
-        # @return [void]
         def clear
           @out.print(CLEAR) if @terminal
         end

@@ -13,31 +13,23 @@ module Hikyaku
         WIDTHS = [6, 15].freeze
         private_constant :LEVELS, :WIDTHS
 
-        # @param out [IO]
-        # @param json [Boolean]
         def initialize(out, json:)
           @out = out
           @json = json
           @counts = Hash.new(0)
         end
 
-        # @param finding [Hikyaku::Doctor::Finding]
-        # @return [void]
         def add(finding)
           @counts[finding.level] += 1
           @out.puts(@json ? JSON.generate(finding.to_h) : lines(finding))
           @out.flush
         end
 
-        # @param stopped [String, nil] why the rest was not checked
-        # @return [void]
         def finish(stopped)
           return if @json
           @out.puts("", "#{summary}#{"; the rest was not checked, because #{stopped}" if stopped}")
         end
 
-        # @param strict [Boolean] whether warnings count
-        # @return [Integer] the exit code
         def code(strict:) = (@counts[:fail].positive? || (strict && @counts[:warn].positive?)) ? 1 : 0
 
         private

@@ -8,10 +8,6 @@ module Hikyaku
     class Inspect < Command
       # Values of a stream, a line each, as they come: MessagePack back to back, or JSON in lines.
       class Lines
-        # @param limits [Codec::Reading::Printer::Limits]
-        # @param max_bytes [Integer] of one value
-        # @param type [Symbol, nil] :msgpack, :json; nil: what the media type says, or the first bytes
-        # @param media_type [String, nil]
         def initialize(limits:, max_bytes:, type: nil, media_type: nil)
           @limits = limits
           @most = limits.items || Float::INFINITY
@@ -23,10 +19,6 @@ module Hikyaku
           begin_line
         end
 
-        # @param piece [String]
-        # @yieldparam line [String]
-        # @return [void]
-        # @raise [Codec::Reading::Broken]
         def each_of(piece, &block)
           @type ||= Codec::Reading.type_of(piece, @media_type) || :msgpack
           return json(piece, &block) if @type == :json
@@ -34,9 +26,6 @@ module Hikyaku
           tokens(&block)
         end
 
-        # @yieldparam line [String] what stands at the end without a line break
-        # @return [void]
-        # @raise [Codec::Reading::Broken] it ends in the middle of a value
         def finish(&block)
           return json("\n", &block) if @type == :json && !@json.empty?
           @reader.finish

@@ -19,14 +19,6 @@ module Hikyaku
         private_constant :URL, :MAGIC, :PIECE, :STEP, :QUIET
 
         class << self
-          # @param place [String] a URL, a file, or - for the standard input
-          # @param stdin [IO]
-          # @param headers [Array<Array(String, String)>] of the request
-          # @param max_bytes [Integer] of a body that is taken whole
-          # @param timeout [Numeric, nil] seconds
-          # @yieldparam source [Source]
-          # @return [Object] what the block returns
-          # @raise [Failed, UsageError]
           def open(place, stdin:, headers:, max_bytes:, timeout: nil, &block)
             return open_url(place, headers, max_bytes, timeout, &block) if place.match?(URL)
             return look(new(place, pieces_of(stdin, place), max_bytes: max_bytes), &block) if place == "-"
@@ -88,18 +80,10 @@ module Hikyaku
           end
         end
 
-        # @return [String] of a URL without its user information
         attr_reader :place
-        # @return [Integer] bytes that came
         attr_reader :came
-        # @return [String, nil] in which they came
         attr_reader :coding
 
-        # @param place [String]
-        # @param pieces [#each] as they come
-        # @param max_bytes [Integer]
-        # @param answer [HTTP::Client::Stream, nil]
-        # @param coding [String, nil]
         def initialize(place, pieces, max_bytes:, answer: nil, coding: nil)
           @place = place
           @pieces = pieces
@@ -109,17 +93,12 @@ module Hikyaku
           @came = 0
         end
 
-        # @return [String, nil]
         def media_type = @answer && @answer["content-type"]
 
-        # @return [String, nil] a sentence: the server did not do what was asked
         def refusal = ("#{@place}: #{@answer.status}" if @answer && !@answer.ok?)
 
-        # @return [Boolean] whether it is a stream that is shown as it comes
         def live? = !!@answer && @answer["content-length"].nil? && @answer["x-accel-buffering"].to_s.casecmp?("no")
 
-        # @return [void]
-        # @raise [Failed] it is said to be something else
         def check
           type = media_type.to_s[/\A[^;\s]*/].downcase
           return if type.empty? || %w[application/octet-stream text/plain].include?(type) || Codec::Reading.known?(type)
@@ -127,8 +106,6 @@ module Hikyaku
           raise Failed, "#{@place}: #{@answer.status}, and #{type} is neither MessagePack nor JSON: #{advice}"
         end
 
-        # @return [String] binary, its codings undone
-        # @raise [Failed] it is too long
         def body
           @body ||= String.new(encoding: Encoding::BINARY).tap do |body|
             each_piece(most: @max_bytes) do |piece|
@@ -140,10 +117,6 @@ module Hikyaku
           too_long!
         end
 
-        # @param most [Integer, nil] bytes that all may become, looked at while the codings are undone; nil: those of a stream, which has no end
-        # @yieldparam piece [String] binary, its codings undone
-        # @return [void]
-        # @raise [HTTP::ContentCoding::TooLarge]
         def each_piece(most: nil)
           decoder = nil
           @pieces.each do |piece|

@@ -38,8 +38,6 @@ module Hikyaku
         end
 
         # Each journal on its own: that one is damaged, or in use, says nothing of the other.
-        #
-        # @return [Integer] the exit code: that of the worst
         def call(path)
           folders(path).map do |folder|
             raise Failed, "#{folder}: there is no journal in it" unless journal?(folder)
@@ -51,8 +49,6 @@ module Hikyaku
           end.max
         end
 
-        # @return [Array<String>] folders of journals
-        # @raise [Failed] there is none
         def folders(path)
           return [path] if journal?(path)
           parts = PARTS.map { |part| File.join(path, part) }.select { |folder| File.directory?(folder) }
@@ -81,8 +77,6 @@ module Hikyaku
         def name = self.class.usage[/\Ahikyaku log \w+/]
 
         # Reads without a lock. A journal that is written to may be read half; then it is read again.
-        #
-        # @return [Array(Journal::Recovery, Boolean)] and whether it changed meanwhile
         def look(path, &block)
           files = Journal::Files.new(path)
           (1..).each do |attempt|
@@ -97,7 +91,6 @@ module Hikyaku
           raise Failed, "#{path}: #{error.message}"
         end
 
-        # @return [Journal::Recovery, nil] nil: a file went while it was read
         def read(files)
           yield nil if block_given?
           Journal::Recovery.new(files) { |record| yield record if block_given? }

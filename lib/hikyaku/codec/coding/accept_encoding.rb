@@ -16,8 +16,6 @@ module Hikyaku
         ANY = "*"
         private_constant :MOST_BYTES, :MOST_MEMBERS, :MEMBER, :ALIASES, :ANY
 
-        # @param header [String, nil]
-        # @return [AcceptEncoding]
         def self.parse(header)
           return NOTHING if header.nil? || header.bytesize > MOST_BYTES
           members = header.b.split(",", MOST_MEMBERS + 1)
@@ -25,8 +23,6 @@ module Hikyaku
           new(members.filter_map { |member| MEMBER.match(member)&.captures })
         end
 
-        # @api private
-        # @param members [Array<Array(String, String)>] codings and weights as they were written
         def initialize(members)
           @weights = members.each_with_object({}) do |(coding, weight), weights|
             name = coding.downcase
@@ -36,11 +32,8 @@ module Hikyaku
           freeze
         end
 
-        # @param name [String] a coding other than identity
-        # @return [Integer] 0 to 1,000; 0 when it is not accepted
         def weight(name) = @weights[name] || @weights.fetch(ANY, 0)
 
-        # @return [Integer, nil] the weight of identity; nil where it is accepted, but nothing is said of it
         def identity = @weights["identity"] || @weights[ANY]
 
         private

@@ -53,25 +53,17 @@ module Hikyaku
 
         # One body in pieces: each method gives the bytes that are to be sent next, which may be none.
         class Stream
-          # @api private
-          # @param compressor [#process, #flush, #finish]
           def initialize(compressor)
             @compressor = compressor
           end
 
-          # @param bytes [String]
-          # @return [String] binary
           def <<(bytes) = @compressor.process(bytes)
 
-          # @return [String] all that is needed to decode what was given so far
           def flush = @compressor.flush
 
-          # @return [String] the end; the stream must not be used again
           def finish = @compressor.finish.tap { close }
 
           # Gives up what it holds. What was sent is no whole body then, unless it had been finished.
-          #
-          # @return [void]
           def close
             @compressor = nil
           end

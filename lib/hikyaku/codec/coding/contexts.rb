@@ -7,15 +7,11 @@ module Hikyaku
       # back in order, because of an error or because a thread was killed, is not used again.
       #
       # Safe for threads.
-      #
-      # @api private
       class Contexts
         # That are kept; more are made when they are needed.
         MOST = 8
         private_constant :MOST
 
-        # @param most [Integer]
-        # @yieldreturn [Object] a new compressor
         def initialize(most: MOST, &make)
           @most = most
           @make = make
@@ -23,11 +19,8 @@ module Hikyaku
           @lock = Mutex.new
         end
 
-        # @return [Object] a compressor as new
         def take = @lock.synchronize { @idle.pop } || @make.call
 
-        # @param context [Object] a compressor as new
-        # @return [Boolean] whether it is kept; where not, it is still the caller's
         def give(context)
           @lock.synchronize do
             next false if @idle.size >= @most
@@ -36,7 +29,6 @@ module Hikyaku
           end
         end
 
-        # @return [Integer] how many are kept now
         def size = @lock.synchronize { @idle.size }
       end
     end

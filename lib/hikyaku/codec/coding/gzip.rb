@@ -44,39 +44,28 @@ module Hikyaku
 
         # One body in pieces: each method gives the bytes that are to be sent next, which may be none.
         class Stream
-          # @api private
-          # @param contexts [Contexts]
           def initialize(contexts)
             @contexts = contexts
             @deflate = contexts.take
             @pending = false
           end
 
-          # @param bytes [String]
-          # @return [String] binary
           def <<(bytes)
             @pending = true unless bytes.empty?
             @deflate.deflate(bytes)
           end
 
-          # @return [String] all that is needed to decode what was given so far
           def flush
             return "".b unless @pending
             @pending = false
             @deflate.flush(Zlib::SYNC_FLUSH)
           end
 
-          # @return [String] the end; the stream must not be used again
           def finish = @deflate.finish.tap { release }
 
-          # @api private
-          # @param bytes [String]
-          # @return [String] with the end
           def whole(bytes) = @deflate.deflate(bytes, Zlib::FINISH).tap { release }
 
           # Gives up what it holds. What was sent is no whole body then, unless it had been finished.
-          #
-          # @return [void]
           def close
             deflate, @deflate = @deflate, nil
             discard(deflate) if deflate

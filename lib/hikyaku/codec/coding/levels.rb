@@ -7,14 +7,7 @@ module Hikyaku
   module Codec
     module Coding
       # The levels of compression that a coding has, with compressors of each.
-      #
-      # @api private
       class Levels
-        # @param name [String] of the coding
-        # @param levels [Range<Integer>] from the quickest to the smallest
-        # @param usual [Integer] where nobody says
-        # @yieldparam level [Integer]
-        # @yieldreturn [Object] a new compressor
         def initialize(name, levels, usual:, &make)
           @name = name
           @levels = levels
@@ -22,18 +15,12 @@ module Hikyaku
           @contexts = levels.to_h { |level| [level, Contexts.new { make.call(level) }] }.freeze
         end
 
-        # @param level [Integer, nil]
-        # @return [Integer]
-        # @raise [InvalidLevel]
         def check(level)
           return @usual if level.nil?
           return level if @contexts.key?(level)
           raise InvalidLevel, "#{level.inspect} is no level of the content coding #{@name}; it has #{@levels.begin} to #{@levels.end}"
         end
 
-        # @param level [Integer, nil]
-        # @return [Contexts]
-        # @raise [InvalidLevel]
         def contexts(level) = @contexts.fetch(check(level))
       end
     end

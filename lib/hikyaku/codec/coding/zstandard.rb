@@ -56,21 +56,15 @@ module Hikyaku
 
         # One body in pieces: each method gives the bytes that are to be sent next, which may be none.
         class Stream
-          # @api private
-          # @param contexts [Contexts]
           def initialize(contexts)
             @contexts = contexts
             @compressor = contexts.take
           end
 
-          # @param bytes [String]
-          # @return [String] binary
           def <<(bytes) = @compressor.compress(bytes)
 
-          # @return [String] all that is needed to decode what was given so far
           def flush = @compressor.flush
 
-          # @return [String] the end; the stream must not be used again
           def finish
             out = @compressor.finish
             @contexts.give(@compressor)
@@ -79,8 +73,6 @@ module Hikyaku
           end
 
           # Gives up what it holds. What was sent is no whole body then, unless it had been finished.
-          #
-          # @return [void]
           def close
             @compressor = nil
           end

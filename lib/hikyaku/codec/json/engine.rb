@@ -11,17 +11,12 @@ module Hikyaku
   module Codec
     class JSON < Format
       # Writes JSON. Nothing is changed for anybody else: no default is set, no class of Ruby's is extended by us.
-      #
-      # @api private
       module Engine
         # Whether json has JSON::Coder, which calls back for what is no JSON, and is strict about keys.
         CODER = Library.from?(2, 17)
         private_constant :CODER
 
         class << self
-          # @param object [Object]
-          # @return [String]
-          # @raise [Unrepresentable]
           def generate(object)
             coder ? code(object) : write(Plain.for_json(object))
           end

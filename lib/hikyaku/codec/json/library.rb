@@ -7,15 +7,10 @@ module Hikyaku
   module Codec
     class JSON < Format
       # The json that is there: Ruby's own, or a newer one.
-      #
-      # @api private
       module Library
         VERSION = ::JSON::VERSION.split(".").map(&:to_i).freeze
         private_constant :VERSION
 
-        # @param major [Integer]
-        # @param minor [Integer]
-        # @return [Boolean] whether it is of this version, or newer
         def self.from?(major, minor) = (VERSION <=> [major, minor]) >= 0
       end
     end

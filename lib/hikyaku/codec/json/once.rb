@@ -10,8 +10,6 @@ module Hikyaku
       # Parses so that no object may have a key twice: two programs that read such a thing may see two things in it.
       #
       # RFC 8259, section 4.
-      #
-      # @api private
       module Once
         # Whether the parser sees to it.
         KNOWN = Library.from?(2, 13)
@@ -19,10 +17,6 @@ module Hikyaku
 
         # For a json that does not know of it: what its parser fills.
         class Keys < Hash
-          # @param key [String]
-          # @param value [Object]
-          # @return [Object]
-          # @raise [JSON::ParserError]
           def []=(key, value)
             raise ::JSON::ParserError, "an object has the key twice" if key?(key)
             super
@@ -31,10 +25,6 @@ module Hikyaku
         private_constant :Keys
 
         class << self
-          # @param text [String]
-          # @param max_depth [Integer]
-          # @return [Object]
-          # @raise [JSON::ParserError]
           def parse(text, max_depth)
             return ::JSON.parse(text, max_nesting: max_depth, allow_nan: false, allow_duplicate_key: false) if KNOWN
             plain(::JSON.parse(text, max_nesting: max_depth, allow_nan: false, create_additions: false, object_class: Keys))

@@ -10,8 +10,6 @@ module Hikyaku
   module Codec
     class JSON < Format
       # Reads what a stranger sent: json does, and this sees to what json lets pass.
-      #
-      # @api private
       module Reader
         # To read a number takes longer with each digit than with the one before.
         MOST_DIGITS = 1_000
@@ -25,11 +23,6 @@ module Hikyaku
         private_constant :MOST_DIGITS, :NO_DIGIT, :SUSPECT, :LONG_NUMBER, :STRING, :EMPTY, :TWICE
 
         class << self
-          # @param bytes [String]
-          # @param max_depth [Integer]
-          # @param max_items [Integer]
-          # @return [Object]
-          # @raise [Malformed]
           def read(bytes, max_depth, max_items)
             bytes = bytes.b
             text = bytes.dup.force_encoding(Encoding::UTF_8)

@@ -10,8 +10,6 @@ module Hikyaku
     class MessagePack < Format
       # Writes with the gem msgpack. Its factory is ours alone: what an application registers for itself is not sent to strangers, and what we
       # register is not seen by it.
-      #
-      # @api private
       module Packer
         # Before it, buffers were given away twice (1.8.2) and maps could overflow (1.8.3).
         LEAST = [1, 8, 3].freeze
@@ -23,18 +21,12 @@ module Hikyaku
         private_constant :LEAST, :TIMESTAMP, :KEPT, :MUTEX
 
         class << self
-          # @return [Boolean]
           def available? = !pool.nil?
 
-          # @param object [Object]
-          # @return [String]
-          # @raise [Unrepresentable]
           def dump(object)
             pack(Plain.for_message_pack(object))
           end
 
-          # @return [void]
-          # @raise [Unavailable]
           def there!
             pool or raise Unavailable, "MessagePack needs the gem msgpack: add `gem \"msgpack\", \">= #{LEAST.join(".")}\"` to the Gemfile"
           end

@@ -9,8 +9,6 @@ module Hikyaku
     class MessagePack < Format
       # Reads one value, exactly. It makes nothing of a count or a length before it has seen that so many bytes are there, enters no deeper than it
       # may, and knows where it is.
-      #
-      # @api private
       class Reader
         INTEGERS = (0xcc..0xd3)
         # How many bytes each has, and how to read it.
@@ -26,9 +24,6 @@ module Hikyaku
         TIMESTAMP = -1
         private_constant :INTEGERS, :INTEGER_FORMS, :LENGTHS, :COUNTED, :FIXED_EXTENSIONS, :LONGER_TEXTS, :TIMESTAMP
 
-        # @param bytes [String]
-        # @param max_depth [Integer]
-        # @param max_items [Integer]
         def initialize(bytes, max_depth:, max_items:)
           @bytes = bytes.b
           # The same bytes: what is cut from it is text.
@@ -39,8 +34,6 @@ module Hikyaku
           @at = 0
         end
 
-        # @return [Object]
-        # @raise [Malformed]
         def read
           object = value
           refuse "#{@size - @at} bytes stand behind the value, which ends", @at unless @at == @size

@@ -8,8 +8,6 @@ module Hikyaku
       # The one extension type that is written and read: a moment, of 4, 8 or 12 bytes.
       #
       # The specification of MessagePack, "Timestamp extension type".
-      #
-      # @api private
       module Timestamp
         LESS_THAN_A_SECOND = 1_000_000_000
         SECONDS_BITS = 34
@@ -17,9 +15,6 @@ module Hikyaku
         private_constant :LESS_THAN_A_SECOND, :SECONDS_BITS, :SECONDS
 
         class << self
-          # @param time [Time]
-          # @return [String] of as few bytes as can be
-          # @raise [RangeError] it is too far away
           def bytes(time)
             seconds = time.to_i
             nanoseconds = time.nsec
@@ -31,8 +26,6 @@ module Hikyaku
             [nanoseconds, seconds].pack("Nq>")
           end
 
-          # @param bytes [String]
-          # @return [Time, nil] in UTC; nil when it is none
           def time(bytes)
             seconds, nanoseconds = parts(bytes)
             ::Time.at(seconds, nanoseconds, :nsec).utc if seconds && nanoseconds < LESS_THAN_A_SECOND

@@ -10,8 +10,6 @@ module Hikyaku
   module Codec
     module Plain
       # Makes plain objects of any. Each knows one format's differences: moments, numbers beyond 64 bits, and bytes that are no text.
-      #
-      # @api private
       class Conversion
         WIDE = (-2**63..2**64 - 1)
         # Of text, beside UTF-8 and US-ASCII.
@@ -19,12 +17,8 @@ module Hikyaku
         TEXT = [Encoding::UTF_8, Encoding::US_ASCII].freeze
         private_constant :WIDE, :BYTES, :TEXT
 
-        # @return [Boolean] whether it is for MessagePack: it has moments and bytes, and no integers beyond 64 bits
         attr_reader :compact
 
-        # @param compact [Boolean]
-        # @param options [Hash, nil] what each as_json is given a copy of
-        # @param bare [Conversion] without options: for what an as_json has returned, which Active Support does not hand them down to
         def initialize(compact:, options: nil, bare: self)
           @compact = compact
           @options = options
@@ -32,23 +26,14 @@ module Hikyaku
           freeze
         end
 
-        # @param options [Hash]
-        # @return [Conversion]
         def with(options) = Conversion.new(compact: @compact, options: options, bare: self)
 
-        # @param object [Object]
-        # @return [Object]
-        # @raise [Unrepresentable]
         def of(object)
           plain(object, Limits::DEPTH)
         rescue Refusal => error
           raise Unrepresentable, error.sentence, cause: error.cause
         end
 
-        # @param value [Object] a part of an object
-        # @param levels [Integer] of arrays and hashes that may be entered
-        # @return [Object]
-        # @raise [Refusal]
         def plain(value, levels)
           case value
           when nil, true, false then value

@@ -7,8 +7,6 @@ module Hikyaku
   module Codec
     module Plain
       # Moments: Time, DateTime, and what acts like them, as Active Support's TimeWithZone does. A Date is none.
-      #
-      # @api private
       module Moments
         # 1970-01-01T00:00:00Z in days since the epoch of astronomers.
         EPOCH = 4_881_175r / 2
@@ -18,20 +16,14 @@ module Hikyaku
         private_constant :EPOCH, :DAY, :DIGITS
 
         class << self
-          # @param value [Object]
-          # @return [Boolean]
           def moment?(value) = value.is_a?(::Time) || value.is_a?(::DateTime) || acts?(value)
 
-          # @param moment [Time, DateTime, Object]
-          # @return [Time] the same, to the nanosecond
           def time(moment)
             return moment if moment.instance_of?(::Time)
             return ::Time.at((moment.ajd - EPOCH) * DAY).utc if moment.is_a?(::DateTime)
             ::Time.at(moment.to_r).utc
           end
 
-          # @param moment [Time, DateTime, Object]
-          # @return [String] ISO 8601, as as_json has it
           def text(moment) = moment.respond_to?(:as_json) ? moment.as_json : moment.xmlschema(DIGITS)
 
           private

@@ -4,27 +4,21 @@ module Hikyaku
   module Codec
     module Plain
       # Something in an object that cannot be represented. On its way up it gathers where it was.
-      #
-      # @api private
       class Refusal < StandardError
         SHOWN = 6
         LONGEST = 40
         private_constant :SHOWN, :LONGEST
 
-        # @param what [String]
         def initialize(what)
           @path = []
           super
         end
 
-        # @param key [Object] of the container in which it is
-        # @return [Refusal]
         def below(key)
           @path << key
           self
         end
 
-        # @return [String] what and where: "this cannot be represented at $.user.tags[3]: it is …"
         def sentence = "this cannot be represented at $#{where}: #{message}"
 
         private

@@ -7,13 +7,8 @@ module Hikyaku
   module Codec
     module Plain
       # What stands for common objects where nothing has given them an `as_json`: the same that Active Support's would give.
-      #
-      # @api private
       module StandIns
         class << self
-          # @param value [Object]
-          # @yieldparam stand_in [Object] unless there is none
-          # @return [void]
           def of(value)
             case value
             when BigDecimal then yield decimal(value)

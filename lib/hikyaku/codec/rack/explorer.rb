@@ -38,11 +38,6 @@ module Hikyaku
         NO_PATH = "Give a path of this application, as /items?page=2: it begins with one slash and has no host."
         private_constant :NO_PATH, :AT, :MAX_BYTES, :PLACES, :SAID, :MOST_CHARACTERS, :MARK, :PATH
 
-        # @param app [#call] that is asked, and that answers everything else
-        # @param at [String, nil] its path; nil where it is mounted, and every request is for it
-        # @param max_bytes [Integer] of a response that are read
-        # @param environment [String, nil] development or test; nil: what RAILS_ENV or APP_ENV says, if RACK_ENV says nothing else
-        # @raise [Misplaced]
         def initialize(app, at: AT, max_bytes: MAX_BYTES, environment: nil)
           meant_here!(environment ? [environment.to_s] : ENV.values_at(*SAID).compact)
           meant_here!([ENV["RACK_ENV"]]) if environment.nil? && ENV["RACK_ENV"]
@@ -51,8 +46,6 @@ module Hikyaku
           @max_bytes = max_bytes
         end
 
-        # @param env [Hash]
-        # @return [Array] status, header fields and body
         def call(env)
           return @app.call(env) unless @at.nil? || env["PATH_INFO"] == @at
           return problem(508, "the page does not show itself") if env[MARK]

@@ -10,15 +10,10 @@ module Hikyaku
       class Broken < StandardError
         include Error
 
-        # @return [Integer] of the first byte that is wrong or missing, counted from 0
         attr_reader :offset
 
-        # @return [Token, nil] as much as there is of a text that breaks off
         attr_reader :token
 
-        # @param offset [Integer]
-        # @param what [String] what was expected, and what there is
-        # @param token [Token, nil]
         def initialize(offset, what, token = nil)
           @offset = offset
           @token = token

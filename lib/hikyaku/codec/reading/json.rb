@@ -22,8 +22,6 @@ module Hikyaku
         Container = Struct.new(:kind, :state)
         private_constant :MAX_DEPTH, :BLANK, :NUMBER, :WORDS, :PLAIN, :ESCAPES, :PAIR, :CLOSING, :Container
 
-        # @param bytes [String] all of them
-        # @param max_depth [Integer]
         def initialize(bytes, max_depth: MAX_DEPTH)
           @scanner = StringScanner.new(bytes.b)
           @scanner.skip(/\xEF\xBB\xBF/n) # a byte order mark, RFC 8259, section 8.1
@@ -32,14 +30,10 @@ module Hikyaku
           @between = false
         end
 
-        # @return [Integer] arrays and maps that are open
         def depth = @open.size
 
-        # @return [Integer] of what comes next
         def offset = @scanner.pos
 
-        # @return [Token, nil] nil at the end
-        # @raise [Broken]
         def next
           blank = @scanner.skip(BLANK)
           return top(blank) if @open.empty?

@@ -11,9 +11,6 @@ module Hikyaku
         INDENTATION = "  "
         private_constant :INDENTATION
 
-        # @param out [#<<]
-        # @param width [Integer, nil] columns; nil for everything in one line
-        # @param max_bytes [Integer, Float::INFINITY] that are written; what follows is left out
         def initialize(out, width:, max_bytes: Float::INFINITY)
           @out = out
           @width = width
@@ -23,18 +20,13 @@ module Hikyaku
           @nested = @length = 0
         end
 
-        # @return [Boolean] whether something had to be left out
         def full? = @left.negative?
 
-        # @param text [String] without line breaks
-        # @return [void]
         def text(text)
           return write(text) unless @waiting
           wait(:text, text)
         end
 
-        # @param text [String] a bracket
-        # @return [void]
         def open(text)
           return write(text) unless @width
           @waiting ||= []
@@ -43,25 +35,17 @@ module Hikyaku
         end
 
         # Where a line may end.
-        #
-        # @param text [String] what stands there if it does not
-        # @return [void]
         def break(text)
           return write(text) unless @width
           @waiting ? wait(:break, text) : line
         end
 
         # Where a line ends if what follows does not fit into it, wherever else it ends.
-        #
-        # @param text [String] what stands there if it does not
-        # @return [void]
         def fill(text)
           return write(text) unless @width
           @waiting ? wait(:fill, text) : @between = text
         end
 
-        # @param text [String] a bracket
-        # @return [void]
         def close(text)
           return write(text) unless @width
           if @waiting
@@ -73,7 +57,6 @@ module Hikyaku
           end
         end
 
-        # @return [void]
         def finish
           flat = @waiting or return
           @waiting = nil

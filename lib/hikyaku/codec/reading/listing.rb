@@ -8,16 +8,12 @@ module Hikyaku
     module Reading
       # Shows tokens a line each: the byte at which it begins, how the bytes have it, and what it says. A key ends with a colon.
       class Listing < Printer
-        # @param out [#<<]
-        # @param limits [Limits]
         def initialize(out, limits: USUAL)
           super(out, width: nil, limits: limits)
           @lines = 0
         end
 
         # Every value has lines of its own.
-        #
-        # @return [void]
         def begin_value = nil
 
         private

@@ -26,8 +26,6 @@ module Hikyaku
         Container = Struct.new(:kind, :count, :left, :offset)
         private_constant :MAX_DEPTH, :KEPT, :Container
 
-        # @param max_depth [Integer]
-        # @param max_bytes [Integer, nil] of one value with all its parts
         def initialize(max_depth: MAX_DEPTH, max_bytes: nil)
           @max_depth = max_depth
           @max_bytes = max_bytes
@@ -37,8 +35,6 @@ module Hikyaku
           @ended = false
         end
 
-        # @param bytes [String]
-        # @return [self]
         def <<(bytes)
           if @at > KEPT
             @buffer = @buffer.byteslice(@at..)
@@ -50,21 +46,15 @@ module Hikyaku
         end
 
         # Says that nothing more comes.
-        #
-        # @return [self]
         def finish
           @ended = true
           self
         end
 
-        # @return [Integer] of the next token
         def offset = @base + @at
 
-        # @return [Integer] arrays and maps that are open
         def depth = @open.size
 
-        # @return [Token, nil] nil when more bytes are needed, and at the end
-        # @raise [Broken]
         def next
           return close if @open.any? && @open.last.left.zero?
           @begun = offset if @open.empty?

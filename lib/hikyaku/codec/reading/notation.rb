@@ -23,9 +23,6 @@ module Hikyaku
 
         module_function
 
-        # @param token [Token] without parts
-        # @param limit [Integer, Float::INFINITY] characters of a string, bytes of binary data, and digits that are shown
-        # @return [String] UTF-8
         def scalar(token, limit)
           case token.kind
           when :string then text(token.value, limit)
@@ -38,16 +35,11 @@ module Hikyaku
           end
         end
 
-        # @param bytes [String]
-        # @param limit [Integer, Float::INFINITY] characters
-        # @return [String] in quotes
         def text(bytes, limit)
           shown, left = beginning(bytes, limit)
           "\"#{escaped(shown)}\"#{" … #{Number.text(left)} more bytes" if left > 0}"
         end
 
-        # @param text [String] UTF-8, valid or not
-        # @return [String]
         def escaped(text)
           text = text.dup.force_encoding(Encoding::UTF_8)
           return text.gsub(ESCAPED) { |character| NAMES[character] || code(character) } if text.valid_encoding?
@@ -55,9 +47,6 @@ module Hikyaku
         end
 
         # Text of several lines, with its quotes.
-        #
-        # @param text [String] UTF-8, valid or not
-        # @return [String] UTF-8, without what is obeyed, invisible, or turns the direction
         def harmless(text)
           text = text.dup.force_encoding(Encoding::UTF_8)
           text = text.scrub { |bytes| bytes_of(bytes) } unless text.valid_encoding?
@@ -65,9 +54,6 @@ module Hikyaku
         end
 
         # Double, with as many digits as tell it from all others.
-        #
-        # @param value [Float]
-        # @return [String]
         def float(value)
           return value.to_s unless value.nan?
           bits = [value].pack("G")
@@ -79,8 +65,6 @@ module Hikyaku
           moment ? "time(#{moment})" : "ext(#{type}, #{hex(bytes, limit)})"
         end
 
-        # @param bytes [String] 4, 8 or 12
-        # @return [String, nil] nil where they are no timestamp
         def timestamp(bytes)
           seconds, nanoseconds = moment(bytes)
           return unless seconds && nanoseconds < 1_000_000_000

@@ -5,8 +5,6 @@ module Hikyaku
     module Reading
       # Numbers that are read at a glance.
       module Number
-        # @param integer [Integer]
-        # @return [String] 1,234,567
         def self.text(integer) = integer.to_s.gsub(/\B(?=(?:\d{3})+\z)/, ",")
       end
     end

@@ -23,9 +23,6 @@ module Hikyaku
         Part = Struct.new(:kind, :limit, :shown, :more, :turn, :keys, :short)
         private_constant :COMPARED, :BRACKETS, :SHORT, :Part
 
-        # @param out [#<<]
-        # @param width [Integer, nil] columns of a line; nil for all in one line
-        # @param limits [Limits]
         def initialize(out, width: 100, limits: USUAL)
           @layout = Layout.new(out, width: width, max_bytes: limits.bytes)
           @limits = limits
@@ -33,8 +30,6 @@ module Hikyaku
           @passed = 0
         end
 
-        # @param token [Token]
-        # @return [self]
         def <<(token)
           return pass(token) if @passed.positive?
           return close if token.kind == :end
@@ -44,23 +39,16 @@ module Hikyaku
         end
 
         # Begins a line, for one more value behind others.
-        #
-        # @return [void]
         def begin_value = @layout.text("\n")
 
         # Says where it ended too early, or that nothing more is shown.
-        #
-        # @param text [String] a sentence
-        # @return [void]
         def break_off(text)
           @layout.finish
           @layout.text(" … #{Notation.escaped(text)}")
         end
 
-        # @return [void]
         def finish = @layout.finish
 
-        # @return [Boolean] whether nothing more will be shown
         def full? = @layout.full?
 
         private
@@ -79,8 +67,6 @@ module Hikyaku
         end
 
         # Writes what stands before an entry.
-        #
-        # @return [Boolean] false where it is not shown
         def placed?(token)
           part = @parts.last or return true
           return placed_value(part) if part.kind == :map && part.turn == :value
@@ -137,7 +123,6 @@ module Hikyaku
 
         def close_with(bracket) = @layout.close(bracket)
 
-        # @param token [Token, nil] nil for an array or a map
         def after(token)
           part = @parts.last
           return unless part&.kind == :map

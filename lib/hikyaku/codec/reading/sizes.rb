@@ -16,15 +16,9 @@ module Hikyaku
         PLAIN = "plain"
         private_constant :LIMITS, :NAMES, :CODINGS, :PLAIN
 
-        # @return [Hash{String => Hash{String => Integer}}] bytes by the name of a representation and that of a coding
         attr_reader :rows
-        # @return [String, nil] a sentence: why there are no other representations
         attr_reader :missing
 
-        # @param body [String] its codings undone
-        # @param type [Symbol] :json or :msgpack
-        # @param came [Integer, nil] bytes that came
-        # @param coding [String, nil] in which they came
         def initialize(body, type:, came: nil, coding: nil)
           @body = body
           @rows = {}
@@ -33,14 +27,10 @@ module Hikyaku
           add(type)
         end
 
-        # @return [Array<String>] names of the columns
         def columns = [PLAIN, *CODINGS.map(&:to_s), *@rows.values.flat_map(&:keys)].uniq & @rows.values.flat_map(&:keys)
 
-        # @param bytes [Integer]
-        # @return [String] of the body without codings: "23 %"
         def percent(bytes) = @body.empty? ? "-" : "#{(100.0 * bytes / @body.bytesize).round} %"
 
-        # @return [Array<Array<String>>] with a heading, to be shown
         def table
           [["", *columns.flat_map { |name| [name, ""] }]] +
             @rows.map { |name, sizes| [name, *columns.flat_map { |column| cells(sizes[column]) }] }

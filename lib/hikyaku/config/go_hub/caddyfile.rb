@@ -26,13 +26,9 @@ module Hikyaku
 
         # One line: a name, what follows it, and the lines of its block (nil without one).
         Directive = Struct.new(:name, :arguments, :block, :origin, keyword_init: true) do
-          # @raise [ConfigError] with where it stands
           def fail!(message) = raise(ConfigError, "#{origin}: #{message}")
         end
 
-        # @param text [String] in UTF-8
-        # @param env [Hash{String => String}] likewise
-        # @param variable [String] in which it stands
         def initialize(text, env:, variable:)
           @text = text
           @env = env
@@ -40,8 +36,6 @@ module Hikyaku
           @line = 1
         end
 
-        # @return [Array<Directive>]
-        # @raise [ConfigError]
         def directives
           text = @text.gsub(EARLY) { value_of($1) || $2.to_s }
           refuse("larger than #{MAX_BYTES} bytes") if text.bytesize > MAX_BYTES
@@ -51,7 +45,6 @@ module Hikyaku
 
         private
 
-        # @return [Array<Array(String, Integer)>] words with their lines; the ends of lines are nil
         def words(rest)
           found = []
           until rest.empty?

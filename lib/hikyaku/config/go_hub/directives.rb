@@ -24,15 +24,10 @@ module Hikyaku
         COMPATIBILITY = %w[7 8].freeze
         private_constant :KNOWN, :WITHOUT_COUNTERPART, :PLAYGROUND, :COMPATIBILITY
 
-        # @return [Hash{Symbol => Array(Object, String)}] values and where they were said
         attr_reader :settings
-        # @return [Array<String>] sentences
         attr_reader :doubts
-        # @return [Transport, nil]
         attr_reader :history
 
-        # @param directives [Array<Caddyfile::Directive>]
-        # @raise [ConfigError]
         def initialize(directives)
           @settings = {}
           @doubts = []

@@ -16,14 +16,8 @@ module Hikyaku
         private_constant :ROLES, :FILE
 
         class << self
-          # @param text [String]
-          # @return [String] as a setting has it
           def key(text) = (match = FILE.match(text)) ? "file:#{match[1]}" : text
 
-          # @param directive [Caddyfile::Directive]
-          # @param url [String]
-          # @return [String] as a setting has it
-          # @raise [ConfigError]
           def key_set(directive, url)
             text = url.sub(%r{\Afile://(?:localhost)?/}, "file:/")
             Types.key_set.cast(text)
@@ -32,13 +26,9 @@ module Hikyaku
           end
         end
 
-        # @return [Issuer]
         attr_reader :issuer
-        # @return [Array<String>]
         attr_reader :doubts
 
-        # @param directive [Caddyfile::Directive]
-        # @raise [ConfigError]
         def initialize(directive)
           @doubts = []
           directive.fail!("expected the issuer's identifier, and a block") unless directive.arguments.size == 1 && directive.block

@@ -9,18 +9,14 @@ module Hikyaku
         SITE = %r{\A(?:(?<scheme>https?)://)?(?<host>\[[\h:.]+\]|[^:/\s]*)(?::(?<port>\d{1,5}))?(?<path>/.*)?\z}i
         private_constant :SITE
 
-        # @param text [String]
-        # @param origin [String]
         def initialize(text, origin)
           @origin = origin
           sites = text.split(/[\s,]+/).reject(&:empty?)
           @plain, @others = sites.partition { |site| port_of(site) }
         end
 
-        # @return [String, nil] where to listen, as the setting has it
         def listen = @plain.first && ":#{port_of(@plain.first)}"
 
-        # @return [Array<String>]
         def doubts
           advice = ", and say with HIKYAKU_LISTEN where Hikyaku listens" unless listen
           tls = @others.map { |site| "#{@origin}: #{site[0, 100]} takes HTTPS, which Hikyaku does not serve: put TLS in front of it#{advice}" }
@@ -30,7 +26,6 @@ module Hikyaku
 
         private
 
-        # @return [Integer, nil] nil where Caddy has TLS, or where it is no address
         def port_of(site)
           match = SITE.match(site) or return
           port = match[:port]&.to_i

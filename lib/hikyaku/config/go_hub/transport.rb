@@ -17,10 +17,6 @@ module Hikyaku
         URL = %r{\A([a-z][a-z0-9+.-]*)://([^/?#]*)([^?#]*)(?:\?([^#]*))?\z}i
         private_constant :DEFAULT_PATH, :SUFFIX, :IN_MEMORY, :OPTIONS, :NAME, :URL
 
-        # @param text [String] bolt://PATH?OPTIONS or local://; never shown: it may hold a password
-        # @param origin [String]
-        # @return [Transport]
-        # @raise [ConfigError]
         def self.from_url(text, origin)
           match = URL.match(text.strip) or raise ConfigError, "#{origin}: expected bolt://PATH or local://"
           options = match[4].to_s.split("&").to_h { |pair| pair.split("=", 2).then { |name, value| [name.to_s, value.to_s] } }
@@ -29,24 +25,15 @@ module Hikyaku
           new(match[1].downcase, options.merge("path" => path), origin)
         end
 
-        # @param directive [Caddyfile::Directive] `transport NAME { OPTION VALUE … }`
-        # @return [Transport]
-        # @raise [ConfigError]
         def self.from_directive(directive)
           directive.fail!("expected the name of a transport: bolt or local") unless directive.arguments.size == 1
           options = directive.block.to_a.to_h { |option| [option.name, option.arguments.first.to_s] }
           new(directive.arguments.first, options, directive.origin)
         end
 
-        # @return [String] where it was said
         attr_reader :origin
-        # @return [String, nil] the folder of the history; nil: memory alone
         attr_reader :folder
 
-        # @param name [String]
-        # @param options [Hash{String => String}]
-        # @param origin [String]
-        # @raise [ConfigError] nobody here can do as it says
         def initialize(name, options, origin)
           @name = name
           @options = options
@@ -57,7 +44,6 @@ module Hikyaku
           @folder = "#{@path}#{SUFFIX}"
         end
 
-        # @return [Array<String>] sentences about what is different
         def doubts
           return [] unless folder
           ["#{origin}: the history is kept in the folder #{folder}; what the Go hub has kept in #{@path} is not read", *option_doubts]

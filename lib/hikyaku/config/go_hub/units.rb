@@ -12,8 +12,6 @@ module Hikyaku
 
         module_function
 
-        # @param text [String] 15s, 1m30s, 0
-        # @return [Numeric, nil] seconds
         def seconds(text)
           return 0 if text == "0"
           return unless text.match?(/\A(?:#{PART})+\z/o)
@@ -21,8 +19,6 @@ module Hikyaku
           (sum.denominator == 1) ? sum.to_i : sum.to_f.round(6)
         end
 
-        # @param text [String] 512KB, 1MiB, 1024
-        # @return [Integer, nil] bytes
         def bytes(text)
           match = text.match(/\A(\d{1,12}(?:\.\d{1,6})?) ?([kmg]?i?)b?\z/i) or return
           factor = BYTES[match[2].downcase] or return

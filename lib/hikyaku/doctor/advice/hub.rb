@@ -4,8 +4,6 @@ module Hikyaku
   class Doctor
     module Advice
       # What is wrong with the hub itself, with the keys and tokens, or with what the doctor was told.
-      #
-      # @api private
       module Hub
         KEYS = %w[publisher subscriber].to_h { |role|
           [:"#{role}_key", {

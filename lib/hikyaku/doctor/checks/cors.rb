@@ -32,7 +32,6 @@ module Hikyaku
           [*allowance(answer, "a request"), exposed(answer), varies(answer)].compact
         end
 
-        # @return [Array<Finding>]
         def allowance(answer, what)
           values = answer.head.values(ALLOW)
           return [failed("#{what} is answered with #{values.size} fields #{ALLOW}: browsers refuse that", :cors_twice)] if values.size > 1

@@ -4,8 +4,6 @@ module Hikyaku
   module HTTP
     class Cache
       # What the field Cache-Control says: RFC 9111, section 5.2. What is repeated counts as its strictest form, what cannot be understood as a refusal.
-      #
-      # @api private
       class Directives
         FOREVER = 2**31 # seconds; more are as many: RFC 9111, section 1.2.2
         MAX_BYTES = 4096
@@ -22,11 +20,8 @@ module Hikyaku
         BROKEN = Argument.new(:broken, "").freeze
         private_constant :MAX_BYTES, :TOKEN, :MEMBER, :PARTS, :NAME, :NAMES, :DIGITS, :Argument, :BARE, :BROKEN
 
-        # @param values [Array<String>] of the fields of that name, in order
-        # @return [Directives]
         def self.parse(values) = values.empty? ? NONE : new(values.map(&:b).join(","))
 
-        # @param text [String] binary
         def initialize(text)
           @arguments = {}
           (text.bytesize > MAX_BYTES) ? refuse : read(text)
@@ -34,27 +29,16 @@ module Hikyaku
           freeze
         end
 
-        # @param name [String] in lower case
-        # @return [Boolean]
         def include?(name) = @arguments.key?(name)
 
-        # @param name [String]
-        # @param bare [Integer] what it means without a number
-        # @return [Integer, nil] seconds: the least where it is repeated, 0 for what is no number; nil without it
         def least(name, bare: 0)
           @arguments[name]&.map { |argument| (argument.kind == :bare) ? bare : number(argument) || 0 }&.min
         end
 
-        # @param name [String]
-        # @return [Integer, nil] seconds: the most where it is repeated, {FOREVER} for what is no number; nil without it
         def most(name) = @arguments[name]&.map { |argument| number(argument) || FOREVER }&.max
 
-        # @param name [String]
-        # @return [Boolean] whether it is there, and not only for some fields
         def unqualified?(name) = @arguments.fetch(name, []).any? { |argument| !list?(argument) }
 
-        # @param name [String]
-        # @return [Array<String>] the fields, in lower case, that it is about
         def fields(name)
           @arguments.fetch(name, []).select { |argument| list?(argument) }.flat_map { |argument| argument.text.downcase.split(",").map(&:strip) }
         end

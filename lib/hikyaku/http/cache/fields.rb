@@ -4,8 +4,6 @@ module Hikyaku
   module HTTP
     class Cache
       # The header fields that are kept, and those that a 304 changes: RFC 9111, sections 3.1 and 3.2.
-      #
-      # @api private
       module Fields
         # Of the connection, or of the proxy that it leads to.
         HOP_BY_HOP = %w[connection keep-alive proxy-connection te trailer transfer-encoding upgrade
@@ -20,31 +18,19 @@ module Hikyaku
 
         module_function
 
-        # @param headers [Array<Array(String, String)>] names in lower case
-        # @param name [String]
-        # @return [Array<String>]
         def values(headers, name) = headers.filter_map { |each, value| value if each == name }
 
-        # @param headers [Array<Array(String, String)>]
-        # @param name [String]
-        # @return [String, nil] the value, where there is one and not several that differ
         def single(headers, name)
           found = values(headers, name)
           found.first if found.uniq.size == 1
         end
 
-        # @param headers [Array<Array(String, String)>]
-        # @return [Array<Array(String, String)>] binary, without those of the connection
         def end_to_end(headers)
           pairs = headers.map { |name, value| [name.b, value.b] }
           named = values(pairs, "connection").flat_map { |value| value.downcase.split(",") }.first(MOST_OPTIONS).map(&:strip) - FOR_ALL
           pairs.reject { |name, _| HOP_BY_HOP.include?(name) || named.include?(name) }
         end
 
-        # @param stored [Array<Array(String, String)>]
-        # @param received [Array<Array(String, String)>] of a 304, or of the answer to a HEAD
-        # @return [Array<Array(String, String)>] what was stored, with each field replaced that was received; the date is that of what was received,
-        #   and so are the cookies that are set
         def updated(stored, received)
           news = end_to_end(received).reject { |field| OF_THE_BODY.include?(field.first) }
           replaced = news.map(&:first).uniq << "date" << "age" << "set-cookie"

@@ -8,8 +8,6 @@ module Hikyaku
   module HTTP
     class Cache
       # How old a response is, and how old it may become: RFC 9111, section 4.2. Of s-maxage a private cache knows nothing.
-      #
-      # @api private
       class Freshness
         # RFC 9110, section 15.1: what may be kept although nobody said how long.
         HEURISTIC = [200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501].freeze
@@ -19,17 +17,9 @@ module Hikyaku
         FOREVER = Directives::FOREVER
         private_constant :DIGITS, :PART, :LONGEST, :FOREVER
 
-        # @return [Integer, Float] seconds of the wall clock: when it was made, as far as one knows
         attr_reader :date
-        # @return [Integer, Float] seconds that it is fresh, of its age
         attr_reader :lifetime
 
-        # @param status [Integer]
-        # @param headers [Array<Array(String, String)>] as received, binary
-        # @param directives [Directives] of the same
-        # @param requested_at [Float] seconds of the wall clock
-        # @param received_at [Float] seconds of the wall clock
-        # @param heuristic [Boolean] whether it has a lifetime where the server gave none
         def initialize(status:, headers:, directives:, requested_at:, received_at:, heuristic: false)
           @headers = headers
           @received_at = received_at
@@ -41,12 +31,8 @@ module Hikyaku
         end
 
         # A clock that was set back does not make anything younger.
-        #
-        # @param now [Float] seconds of the wall clock
-        # @return [Float] seconds: RFC 9111, section 4.2.3
         def age(now) = @initial_age + (now - @received_at).abs
 
-        # @return [Boolean] whether it is of any use without asking
         def fresh_at_first? = @lifetime > @initial_age
 
         private

@@ -4,8 +4,6 @@ module Hikyaku
   module HTTP
     class Cache
       # Dates as HTTP writes them: RFC 9110, section 5.6.7. Letters in either case, GMT and no other zone, as RFC 9111, section 4.2, has it for caches.
-      #
-      # @api private
       module HttpDate
         MONTHS = %w[jan feb mar apr may jun jul aug sep oct nov dec].freeze
         MONTH = "(?<month>#{MONTHS.join("|")})"
@@ -22,9 +20,6 @@ module Hikyaku
 
         module_function
 
-        # @param value [String, nil] binary
-        # @param now [Float] seconds of the wall clock, to tell the century of a year of two digits
-        # @return [Integer, nil] seconds of the wall clock; nil for what is no date
         def parse(value, now:)
           return if value.nil? || value.bytesize > MAX_BYTES
           match = FORMATS.filter_map { |format| format.match(value) }.first or return
@@ -35,8 +30,6 @@ module Hikyaku
           (date && date - now > FAR) ? seconds(match, century - 100 + match[:year].to_i) : date
         end
 
-        # @param now [Float] seconds of the wall clock
-        # @return [String] binary
         def write(now) = Time.at(now).utc.strftime("%a, %d %b %Y %H:%M:%S GMT").b.freeze
 
         def seconds(match, year)

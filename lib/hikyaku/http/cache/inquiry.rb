@@ -9,8 +9,6 @@ module Hikyaku
   module HTTP
     class Cache
       # A request, as the cache sees it.
-      #
-      # @api private
       class Inquiry
         # With its own of these a request is about something that only its sender knows of.
         CONDITIONS = %w[if-match if-modified-since if-none-match if-range if-unmodified-since range].freeze
@@ -25,11 +23,8 @@ module Hikyaku
         NOBODY = ""
         private_constant :CONDITIONS, :SPACE, :ANONYMOUS, :ANONYMOUS_PATTERN, :NOBODY
 
-        # @return [Directives]
         attr_reader :directives
 
-        # @param method [String] in upper case
-        # @param headers [Array<Array(String, String)>] names in lower case
         def initialize(method, headers)
           @method = method
           @headers = headers
@@ -40,25 +35,17 @@ module Hikyaku
           @selecting = {}
         end
 
-        # @return [Boolean]
         def get? = @method == "GET"
 
-        # @return [Boolean]
         def head? = @method == "HEAD"
 
-        # @return [Boolean] whether what is stored may only be used after the server was asked: RFC 9111, sections 5.2.1.4 and 5.4
         def no_cache? = @no_cache
 
-        # @return [Boolean] whether it has conditions of its own, or asks for a part
         def conditional? = @conditional
 
-        # @return [Boolean] whether the cache has nothing to do with it
         def passes_by? = @conditional || !(get? || head?) || @directives.include?("no-store")
 
         # RFC 9111, section 4.1: what may be a difference to the server stays one.
-        #
-        # @param name [String] of a field, in lower case
-        # @return [String, nil] its values in one, with as little white space as can be
         def selecting(name)
           @selecting.fetch(name) do
             values = Fields.values(@headers, name)
@@ -67,8 +54,6 @@ module Hikyaku
         end
 
         # Whose request it is, as far as its fields tell: the same for requests that say the same in every field that may name a user.
-        #
-        # @return [String] a digest, so that no secret stays in memory; empty where no field names anybody
         def identity
           @identity ||= begin
             fields = @headers.reject { |name, _| ANONYMOUS.include?(name) || name.match?(ANONYMOUS_PATTERN) }
@@ -76,7 +61,6 @@ module Hikyaku
           end
         end
 
-        # @return [String] without what may be secret
         def inspect = "#<#{self.class} #{@method}>"
 
         private

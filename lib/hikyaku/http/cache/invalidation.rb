@@ -6,8 +6,6 @@ module Hikyaku
   module HTTP
     class Cache
       # What is known no more after a request that may have changed something: RFC 9111, section 4.4.
-      #
-      # @api private
       module Invalidation
         SAFE = %w[GET HEAD OPTIONS TRACE].freeze
         LOCATIONS = %w[location content-location].freeze
@@ -15,11 +13,6 @@ module Hikyaku
         private_constant :SAFE, :LOCATIONS, :MOST_LOCATIONS
 
         class << self
-          # @param method [String] in upper case; for a safe one there is nothing
-          # @param url [String] without fragment
-          # @param status [Integer] for an error there is nothing
-          # @param headers [Array<Array(String, String)>] of the answer, names in lower case
-          # @return [Array<String>] the URL, and what the answer names of the same origin
           def urls(method:, url:, status:, headers:)
             return [] if SAFE.include?(method) || !status.between?(200, 399)
             named = headers.select { |field| LOCATIONS.include?(field.first) }.first(MOST_LOCATIONS)

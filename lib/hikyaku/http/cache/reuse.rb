@@ -6,18 +6,12 @@ module Hikyaku
   module HTTP
     class Cache
       # Whether what is stored may be used without asking: RFC 9111, section 4, with the wishes of the request, section 5.2.1.
-      #
-      # @api private
       module Reuse
         FOREVER = Directives::FOREVER
         private_constant :FOREVER
 
         module_function
 
-        # @param entry [Entry] that the request matches
-        # @param inquiry [Inquiry]
-        # @param now [Float] seconds of the wall clock
-        # @return [Boolean]
         def allowed?(entry, inquiry, now)
           return false if inquiry.no_cache? || entry.directives.unqualified?("no-cache")
           left = entry.left(now)
@@ -28,10 +22,6 @@ module Hikyaku
         end
 
         # RFC 5861, section 4.
-        #
-        # @param entry [Entry] that the request matches
-        # @param now [Float] seconds of the wall clock
-        # @return [Boolean] whether it may be used when the server cannot be asked, or fails
         def allowed_on_error?(entry, now)
           seconds = entry.directives.least("stale-if-error") or return false
           return false if entry.directives.include?("must-revalidate") || entry.directives.unqualified?("no-cache")

@@ -6,8 +6,6 @@ module Hikyaku
   module HTTP
     class Cache
       # What a private cache may keep: RFC 9111, section 3; and what is worth it.
-      #
-      # @api private
       module Storing
         # A part, and an answer that is none without what is stored.
         NEVER = [206, 304].freeze
@@ -19,18 +17,12 @@ module Hikyaku
 
         module_function
 
-        # @param entry [Entry]
-        # @param inquiry [Inquiry] that it came for
-        # @return [Boolean]
         def allowed?(entry, inquiry)
           return false if NEVER.include?(entry.status) || !entry.status.between?(200, 999) || entry.variance.nil?
           return false if inquiry.directives.include?("no-store") || (inquiry.conditional? && entry.status != 200)
           permitted?(entry) && cacheable?(entry) && worthwhile?(entry)
         end
 
-        # @param status [Integer] of an answer that is not kept
-        # @param inquiry [Inquiry]
-        # @return [Boolean] whether what is kept for the request is out of date with it
         def superseding?(status, inquiry) = !inquiry.conditional? && !inquiry.directives.include?("no-store") && !TRANSIENT.include?(status)
 
         def permitted?(entry)

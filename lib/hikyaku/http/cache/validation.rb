@@ -6,8 +6,6 @@ module Hikyaku
   module HTTP
     class Cache
       # Asking whether what is stored is still right, and understanding the answer: RFC 9111, section 4.3.
-      #
-      # @api private
       module Validation
         MAX_BYTES = 4096 # of the tags that are sent
         private_constant :MAX_BYTES
@@ -16,11 +14,6 @@ module Hikyaku
 
         # The one that matches the request, and each other of the URL with a strong tag: the answer may be one of these, too. Beside
         # a tag a server does not look at a date (RFC 9110, section 13.1.3), so that what has only a date is asked about alone.
-        #
-        # @param entries [Array<Entry>] of the URL, the one that was of use last at the end
-        # @param own [Entry, nil] that matches the request
-        # @param inquiry [Inquiry]
-        # @return [Array<Entry>] that one first, and then what was of use last
         def asked(entries, own, inquiry)
           own = nil unless own&.validators?
           return [own] if own && own.etag.nil?
@@ -29,9 +22,6 @@ module Hikyaku
           [*own, *others].take_while { |entry| (bytes += entry.etag.bytesize + 2) <= MAX_BYTES }
         end
 
-        # @param asked [Array<Entry>]
-        # @param own [Entry, nil] that matches the request
-        # @return [Array<Array(String, String)>] header fields
         def fields(asked, own)
           tags = asked.filter_map(&:etag).uniq
           since = own.last_modified if own && asked.include?(own)
@@ -40,10 +30,6 @@ module Hikyaku
         end
 
         # Section 4.3.4. One of the same strength before one that is not.
-        #
-        # @param stored [Stored]
-        # @param headers [Array<Array(String, String)>] of the 304
-        # @return [Entry, nil] that it means; nil where that cannot be told
         def meant(stored, headers)
           tag = Fields.single(headers, "etag")&.b
           alike = tag ? stored.asked.select { |entry| same?(entry.etag, tag) } : []
@@ -52,19 +38,12 @@ module Hikyaku
           stored.entry if tag.nil? && stored.entry.variance.matches?(stored.inquiry)
         end
 
-        # @param entry [Entry]
-        # @param headers [Array<Array(String, String)>] of a 304
-        # @return [Boolean] whether they are about what is stored, or say nothing of it
         def agreeing?(entry, headers)
           tag = Fields.single(headers, "etag")
           tag.nil? || entry.etag.nil? || same?(entry.etag, tag.b)
         end
 
         # Section 4.3.5.
-        #
-        # @param entry [Entry]
-        # @param headers [Array<Array(String, String)>] of the answer to a HEAD
-        # @return [Boolean] whether a GET would have got what is stored
         def unchanged?(entry, headers)
           same_length?(entry, headers) &&
             %w[etag last-modified].all? { |name| alike?(Fields.single(entry.headers, name), Fields.single(headers, name)) }

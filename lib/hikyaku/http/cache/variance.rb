@@ -10,8 +10,6 @@ module Hikyaku
       #
       # Beyond the RFC, an answer that is not public is for requests with the same identity only ({Inquiry#identity}): a program that uses
       # one client for several users must not have one user's answers given to another.
-      #
-      # @api private
       class Variance
         MOST_FIELDS = 32
         MAX_BYTES = 4096
@@ -20,9 +18,6 @@ module Hikyaku
         private_constant :MOST_FIELDS, :MAX_BYTES, :NAME, :FIELD_BYTES
 
         class << self
-          # @param headers [Array<Array(String, String)>] of the response
-          # @param inquiry [Inquiry]
-          # @return [Variance, nil] nil for what answers no other request: with "*", what is no name, or more than can be compared
           def of(headers, inquiry)
             names = named(headers) or return
             new(names.map { |name| [name, inquiry.selecting(name)] }, (inquiry.identity unless public?(headers)))
@@ -44,33 +39,22 @@ module Hikyaku
           end
         end
 
-        # @param selecting [Array<Array(String, (String, nil))>]
-        # @param identity [String, nil] see {Inquiry#identity}; nil: for everybody
         def initialize(selecting, identity)
           @selecting = selecting.each(&:freeze).freeze
           @identity = identity
           freeze
         end
 
-        # @return [Array<String>] the fields, in alphabetical order
         def names = @selecting.map(&:first)
 
-        # @param inquiry [Inquiry]
-        # @return [Boolean]
         def matches?(inquiry) = meant_for?(inquiry) && @selecting.all? { |name, value| inquiry.selecting(name) == value }
 
-        # @param inquiry [Inquiry]
-        # @return [Boolean] whether who asks may know of it
         def meant_for?(inquiry) = @identity.nil? || inquiry.identity == @identity
 
-        # @param other [Variance, nil]
-        # @return [Boolean] whether what varies by the same is for the same
         def like?(other) = !other.nil? && names == other.names && @identity == other.identity
 
-        # @return [Integer]
         def bytes = @selecting.sum(@identity.to_s.bytesize) { |name, value| name.bytesize + value.to_s.bytesize + FIELD_BYTES }
 
-        # @return [String] without what may be secret
         def inspect = "#<#{self.class} #{names.join(" ")}>"
 
         protected

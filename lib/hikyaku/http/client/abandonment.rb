@@ -14,19 +14,14 @@ module Hikyaku
         UNNOTICED = 0.1
         private_constant :ROUND_TRIPS, :UNNOTICED
 
-        # @param connections [Array<Connection>]
-        # @param exchanges [Array<Exchange>] whose answers nobody wants any more
-        # @param link [Link]
         def initialize(connections, exchanges, link)
           @connections = connections
           @unwanted = exchanges.to_h { |exchange| [exchange, true] }.compare_by_identity
           @link = link
         end
 
-        # @return [Boolean]
         def unwanted?(exchange) = @unwanted.key?(exchange) || exchange.canceled?
 
-        # @return [Array<Connection>] that cost more than they are worth
         def dear
           return [] unless @link.rate && @link.round_trip
           bytes = @connections.to_h { |connection| [connection, bytes_on(connection)] }
@@ -35,10 +30,6 @@ module Hikyaku
         end
 
         # Those that may never answer, and of whom nobody wants it.
-        #
-        # @param now [Float] seconds of the monotonic clock
-        # @param seconds [Numeric] for which nothing came
-        # @return [Array<Connection>]
         def silent(now, seconds)
           @connections.select do |connection|
             unanswered = connection.unanswered
@@ -47,9 +38,6 @@ module Hikyaku
         end
 
         # Nothing more is asked there. An answer that is wanted, and has begun, still comes; then it is closed.
-        #
-        # @param connection [Connection]
-        # @return [Array<Exchange>] what is not answered, which is forgotten there
         def leave(connection)
           return connection.give_up_tail if connection.pipeline.begun? && !unwanted?(connection.unanswered.first)
           connection.close

@@ -19,11 +19,6 @@ module Hikyaku
 
         module_function
 
-        # @param exchange [Exchange] whose turn it is
-        # @param response [Parser::Response]
-        # @param others [Array<Exchange>] that were asked on the same connection since it was last idle
-        # @param tags [Tags, nil] that are known
-        # @return [String, nil] what speaks against it
         def doubt(exchange, response, others, tags: nil)
           status_doubt(exchange, response) || location_doubt(exchange, response, others) || type_doubt(exchange, response, others) ||
             (tag_doubt(exchange, response, others, tags) if tags)

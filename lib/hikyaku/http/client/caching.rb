@@ -5,25 +5,16 @@ module Hikyaku
     class Client
       # What the cache is asked and told, where there is one.
       class Caching
-        # @param cache [Cache, nil]
-        # @param clock [#call] seconds of the wall clock
         def initialize(cache, clock:)
           @cache = cache
           @clock = clock
         end
 
-        # @param request [Request]
-        # @return [Cache::Found, nil] nil where the cache has nothing to do with it
         def find(request)
           return unless concerned?(request) && request.safe? && request.body.nil?
           @cache.find(method: request.method, url: request.address.url, headers: request.headers, now: @clock.call)
         end
 
-        # @param resource [ResourceManager] whose answer is whole
-        # @param status [Integer]
-        # @param headers [Array<Array(String, String)>]
-        # @param body [String]
-        # @return [void]
         def keep(resource, status, headers, body)
           request = resource.request
           return unless concerned?(request)
@@ -35,10 +26,6 @@ module Hikyaku
         end
 
         # The server says that what is stored is still right.
-        #
-        # @param resource [ResourceManager]
-        # @param headers [Array<Array(String, String)>] of the 304
-        # @return [Cache::Stored, nil] nil where that cannot be told of one
         def validated(resource, headers)
           @cache.validated(resource.stored, headers: headers, requested_at: resource.requested_at, received_at: @clock.call)
         end

@@ -29,28 +29,15 @@ module Hikyaku
         NONE = [].freeze
         private_constant :FAR, :LARGER, :CLOSED, :NONE
 
-        # @return [Pipeline]
         attr_reader :pipeline
-        # @return [Float] seconds of the monotonic clock, when something last came, or was written on a connection that was idle
         attr_reader :moved_at
-        # @return [Integer] requests that were written
         attr_reader :asked
-        # @return [Integer] bytes that came
         attr_reader :brought
-        # @return [Boolean] whether one request at a time is asked for now: the connection before it broke off
         attr_accessor :cautious
-        # @return [Boolean] whether a few requests were written together, to see what becomes of the second
         attr_accessor :probing
 
-        # @return [Boolean] whether nothing is asked behind what is coming, which is long
         attr_accessor :held
 
-        # @param route [Route]
-        # @param settings [Settings]
-        # @param owner [ServerManager]
-        # @param wake [#call] see {Dialer#initialize}
-        # @param now [Float]
-        # @param line [Line]
         def initialize(route, settings, owner:, wake:, now:, line: Line.new)
           @route = route
           @settings = settings
@@ -69,32 +56,22 @@ module Hikyaku
           @incoming = Incoming.new(@pipeline, halted: -> { @closed || @paused_at }, tell: method(:tell))
         end
 
-        # @return [Boolean]
         def open? = !@io.nil? && !@closed
 
-        # @return [Boolean]
         def opening? = @io.nil? && !@closed
 
-        # @return [Boolean]
         def closed? = @closed
 
-        # @return [Boolean] whether nothing is under way
         def idle? = open? && @pipeline.unanswered.empty?
 
-        # @return [Boolean] whether more may be asked
         def usable? = open? && !@held && !@paused_at && !@pipeline.last? && @refused.nil? && !@outgoing.reading?
 
-        # @return [Array<Exchange>]
         def unanswered = @pipeline.unanswered
 
-        # @return [Float] bytes of answers that are to come, about
         def load(mean) = @pipeline.bytes_to_come(mean)
 
         # What may stand before the line for this connection, when the line is slow. A server sends INITIAL_BURST on a new connection, and on another no more
         # at once than it has brought (RFC 5681, section 3.1).
-        #
-        # @param mean [Float, nil] bytes of an answer; nil: nobody knows
-        # @return [Float] bytes at most, about
         def due(mean)
           return 0.0 if paused? || unanswered.empty?
           burst = [Link::INITIAL_BURST + @brought, Lateness::LARGE_BYTES].min
@@ -104,30 +81,20 @@ module Hikyaku
         end
 
         # To be called in each turn.
-        #
-        # @param due [Float] as of {#due}
-        # @return [void]
         def listen(due, now) = @silence.look(due, now)
 
-        # @return [Float, nil] seconds by which the first request was longer under way than the packet that opened the connection; nil where nobody knows
         def request_delay = @before && Transport.of(@io)&.longer_than(@before)
 
-        # @return [Float] seconds of the monotonic clock, since when it is not the line that is at fault when nothing comes: see {Silence}
         def silent_since = @silence.since(@moved_at)
 
-        # @param seconds [Float] of silence after which it is late
-        # @return [Boolean] whether the kernel knows that it is not: {#silent_since} has changed then
         def excused?(seconds, now) = @silence.excused?(@io, silent_since, seconds, now)
 
         # Seconds since something was under way.
         def rest(now) = now - @moved_at
 
         # Nothing is read until {#resume}: who takes the answer cannot take more.
-        #
-        # @return [void]
         def pause = @paused_at ||= Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
-        # @return [void]
         def resume
           if paused?
             move(Process.clock_gettime(Process::CLOCK_MONOTONIC))
@@ -136,23 +103,13 @@ module Hikyaku
           @paused_at = nil
         end
 
-        # @return [Boolean]
         def paused? = !@paused_at.nil?
 
-        # @return [Float, nil] seconds of the monotonic clock, since when nothing is read
         attr_reader :paused_at
 
-        # @return [Float] seconds that it had been idle before something was asked
         attr_reader :rested
 
         # Asks. What is asked together is written together; see {Outgoing#add_in_pieces} for a long way.
-        #
-        # @param exchanges [Array<Exchange>]
-        # @param now [Float]
-        # @param round_trip [Float, nil] seconds
-        # @param enough [Integer, nil] requests that keep the server busy until more come, where more will come: beyond so many the last is left
-        #   unfinished, if it is a long way; see {Outgoing#add} and {#finish_unless}
-        # @return [void]
         def ask(exchanges, now, round_trip: nil, enough: nil)
           @written_at = now if @outgoing.empty?
           if (was_idle = idle?)
@@ -168,30 +125,20 @@ module Hikyaku
         end
 
         # Finishes the request that was left unfinished, when nothing more is to be asked behind it or the server has too little to do.
-        #
-        # @param enough [Integer, nil] as of {#ask}
-        # @return [void]
         def finish_unless(enough)
           @outgoing.finish if @outgoing.unfinished? && (enough.nil? || unanswered.size <= enough)
         end
 
         # Nothing more is asked after the one whose turn it is, and what was to be asked after it is not written, as far as it was not already.
-        #
-        # @return [Array<Exchange>] all others, which are forgotten here
         def give_up_tail
           tail = @pipeline.give_up_tail
           @outgoing.cut(unanswered.first.ends_at) if tail.any?
           tail
         end
 
-        # @param ios [Hash{IO => Object}]
-        # @return [Boolean] whether it can go on
         def ready?(ios) = ios.key?(@io) || pending? || (!@outgoing.awaited.nil? && ios.key?(@outgoing.awaited))
 
         # Goes on as far as it can.
-        #
-        # @param now [Float]
-        # @return [void]
         def step(now)
           return if @closed
           return go_on_opening(now) if opening?
@@ -199,33 +146,26 @@ module Hikyaku
           read(now) unless @paused_at || @closed
         end
 
-        # @return [Boolean] whether something waits to be written
         def writes? = open? && !@outgoing.empty?
 
         # Writes what waits, and no more.
-        #
-        # @return [void]
         def flush(now)
           write(now) if writes?
         end
 
-        # @return [Array<IO>] that it waits for to become readable
         def reading
           return @opening.reading unless @io
           return reading_for_body if @outgoing.awaited
           (@paused_at || @closed) ? NONE : @alone
         end
 
-        # @return [Array<IO>] the same of writable
         def writing
           return @opening.writing unless @io
           (@closed || @outgoing.empty?) ? NONE : @alone
         end
 
-        # @return [Boolean] whether there is something that no system call tells of: bytes that TLS has read, a body that somebody has closed
         def pending? = (!@paused_at && @io.respond_to?(:pending) && @io.pending.positive?) || (!@outgoing.awaited.nil? && @outgoing.awaited.closed?)
 
-        # @return [Float, nil] seconds of the monotonic clock, when something has taken too long
         def deadline
           return @opening.deadline unless @io
           return if @paused_at
@@ -235,10 +175,8 @@ module Hikyaku
           (bound && bound < silent) ? bound : silent
         end
 
-        # @return [Boolean] whether nothing came for as long as may be
         def expired?(now) = open? && !(limit = deadline).nil? && now >= limit
 
-        # @return [Boolean] whether it is closed now because something has taken too long
         def expire(now)
           return forsake if @outgoing.awaited && unanswered.all?(&:canceled?)
           return false unless expired?(now)
@@ -249,15 +187,12 @@ module Hikyaku
         end
 
         # Whether an idle connection still stands, as far as can be seen.
-        #
-        # @return [Boolean]
         def alive?
           @io.read_nonblock(1, exception: false) == :wait_readable
         rescue *CLOSED
           false
         end
 
-        # @return [void]
         def close
           return if @closed
           @closed = true
@@ -267,7 +202,6 @@ module Hikyaku
           nil
         end
 
-        # @return [String]
         def inspect = "#<#{self.class} #{@route} #{"opening, " if opening?}#{"closed, " if @closed}#{unanswered.size} unanswered>"
 
         private

@@ -12,14 +12,10 @@ module Hikyaku
         UNUSUAL = /[^!$&'()*+,\-.\/0-9:;=?@A-Z_a-z~%]|%(?!\h\h)/n
         private_constant :UNUSUAL
 
-        # @param jar [#parse, #cookies, nil] an HTTP::CookieJar of the gem http-cookie, or what behaves as it does
         def initialize(jar)
           @jar = jar
         end
 
-        # @param request [Request]
-        # @return [Request] with the cookies that the jar has for it, unless it brings its own
-        # @raise [RequestFailed] the jar raised
         def with(request)
           return request if @jar.nil? || request["cookie"]
           asked(request.address) do |uri|
@@ -29,10 +25,6 @@ module Hikyaku
           end
         end
 
-        # @param request [Request]
-        # @param headers [Array<Array(String, String)>] of its answer
-        # @return [void]
-        # @raise [RequestFailed] the jar raised
         def keep(request, headers)
           return if @jar.nil?
           set = headers.filter_map { |name, value| value if name == "set-cookie" }

@@ -14,10 +14,6 @@ module Hikyaku
         module_function
 
         # RFC 7617.
-        #
-        # @param address [Address]
-        # @return [String, nil] the value of Authorization, or Proxy-Authorization; nil where the URL names nobody
-        # @raise [InvalidURL]
         def basic(address)
           user, password = address.user_information
           user && -"Basic #{["#{decoded(user, address)}:#{decoded(password, address)}"].pack("m0")}"

@@ -9,31 +9,24 @@ module Hikyaku
         MOST = 1_000
         private_constant :MOST
 
-        # @param record [Object] what {#record} gave once; anything else is none
         def initialize(record = nil)
           @usual = record.is_a?(Integer) ? record.clamp(0, MOST) : 0
           @most = 0
         end
 
-        # @param count [Integer] requests that wait or are under way
-        # @return [void]
         def seen(count)
           @most = count if count > @most
         end
 
         # All is answered. What was usual fades when less is asked.
-        #
-        # @return [void]
         def over
           return if @most.zero?
           @usual = @most.clamp(@usual / 2, MOST)
           @most = 0
         end
 
-        # @return [Integer] connections that find something to do
         def connections = [@usual, @most].max
 
-        # @return [Integer] of JSON's values
         def record = @usual
       end
     end

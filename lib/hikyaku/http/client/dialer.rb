@@ -23,15 +23,8 @@ module Hikyaku
         NUMERIC = /\A(?:[0-9.]+|[0-9a-f:.]*:[0-9a-f:.]*(?:%\w+)?)\z/i
         private_constant :AGAIN, :STAGGER, :MOST_ADDRESSES, :LOCAL_NAME, :LOOPBACK, :NUMERIC
 
-        # @return [Float, nil] seconds from the first packet of a connection to its answer
         attr_reader :round_trip
 
-        # @param host [String] a name or an address
-        # @param port [Integer]
-        # @param timeouts [#resolve, #connect] seconds
-        # @param wake [#call] called, from another thread, when the name is resolved
-        # @param check [#call, nil] takes host, port and addresses, and gives those that may be used, or raises
-        # @param unix_socket [String, nil] the path of a socket, which is connected to in place of host and port
         def initialize(host, port, timeouts:, wake:, check: nil, unix_socket: nil)
           @host = host
           @port = port
@@ -46,14 +39,9 @@ module Hikyaku
           @cause = nil
         end
 
-        # @return [Socket, nil] once there is a connection; it is the caller's
         attr_reader :socket
 
         # Goes on as far as it can.
-        #
-        # @param now [Float] seconds of the monotonic clock
-        # @return [Boolean] whether there is a connection
-        # @raise [ConnectFailed, TimedOut]
         def step(now)
           @began ||= now
           return false unless resolved?(now)
@@ -65,17 +53,14 @@ module Hikyaku
           !@socket.nil?
         end
 
-        # @return [Array<Socket>] that become writable when there is news
         def waiting = @socket ? [] : @racing.keys
 
-        # @return [Float] when to call again at the latest
         def deadline
           return @began + @timeouts.resolve unless @connecting
           limit = @connecting + @timeouts.connect
           (@addresses.any? && @next) ? [@next, limit].min : limit
         end
 
-        # @return [void]
         def close
           @racing.each_key(&:close)
           @racing.clear
@@ -144,7 +129,6 @@ module Hikyaku
           raise ConnectFailed, refusal, cause: @cause if @racing.empty?
         end
 
-        # @return [Boolean] whether it is under way, or done
         def attempt(address, now)
           info = @unix_socket ? Addrinfo.unix(address) : Addrinfo.tcp(address, @port)
           socket = Socket.new(info.afamily, :STREAM, 0)

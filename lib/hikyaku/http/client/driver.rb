@@ -28,8 +28,6 @@ module Hikyaku
         NEVER = {Object => :never}.compare_by_identity.freeze
         private_constant :LONGEST, :BETWEEN_CLEARANCES, :WHERE_IT_WAITS, :NEVER, :Everything
 
-        # @param attended [Boolean] whether a thread of its own drives when nobody else does
-        # @param clock [#call] seconds of the monotonic clock
         def initialize(attended: false, clock: -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) })
           @clock = clock
           @lock = Mutex.new
@@ -43,20 +41,14 @@ module Hikyaku
           @clear_at = -Float::INFINITY
         end
 
-        # @return [Float] seconds of the monotonic clock
         def now = @clock.call
 
-        # @return [Array<ServerManager>] whose connections it moves
         attr_reader :servers
 
         # Nothing moves while the block runs.
-        #
-        # @return what the block returns
         def synchronize(&block) = @lock.owned? ? yield : @lock.synchronize(&block)
 
         # Whoever drives looks again. Any thread may call it.
-        #
-        # @return [void]
         def wake
           @writer.write_nonblock(".", exception: false)
         rescue IOError, SystemCallError
@@ -64,8 +56,6 @@ module Hikyaku
         end
 
         # What is begun in the block is asked for together.
-        #
-        # @return what the block returns
         def together
           synchronize do
             outer, @gathering = @gathering, true
@@ -77,8 +67,6 @@ module Hikyaku
         end
 
         # Has what is new begin at once, if nobody drives.
-        #
-        # @return [void]
         def nudge
           return if @gathering || !own?
           attend if @work
@@ -87,10 +75,6 @@ module Hikyaku
         end
 
         # Until the fetch has what is waited for.
-        #
-        # @param fetch [Fetch]
-        # @return [void]
-        # @raise [Canceled] it was begun by the process of which this is a child: the connection, and what comes on it, are that one's
         def wait(fetch)
           return if fetch.satisfied?
           abroad(fetch) unless own?
@@ -99,14 +83,11 @@ module Hikyaku
         end
 
         # The thread of its own ends by itself: where one is killed that waits for the lock, Ruby 3.1 has nobody else wake up who waits for it.
-        #
-        # @return [void]
         def close
           @work&.close
           wake
         end
 
-        # @return [Boolean] whether this is the process that made it
         def own? = @pid == Process.pid
 
         private
@@ -150,8 +131,6 @@ module Hikyaku
 
         # One turn. What has come is taken before anything is found to be late: this program may have been busy with something else, and the other side
         # have been in time.
-        #
-        # @yieldreturn [Hash{IO => true}] what can be read or written
         def go_on(&look) = Thread.handle_interrupt(WHERE_IT_WAITS) { turn(&look) }
 
         def turn

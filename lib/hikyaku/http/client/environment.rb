@@ -25,10 +25,6 @@ module Hikyaku
 
         module_function
 
-        # @param origin [Origin]
-        # @param env [#[]] the variables
-        # @return [Address, nil] of the proxy by which one gets there
-        # @raise [InvalidURL] what a variable says is no URL; it is not shown, as it may be secret
         def proxy(origin, env = ENV)
           name, text = said(env, VARIABLES.fetch(origin.scheme))
           return if name.nil? || excepted?(origin, said(env, EXCEPTIONS).last)

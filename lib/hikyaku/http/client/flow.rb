@@ -20,12 +20,6 @@ module Hikyaku
         def initialize = @bytes = @busy = 0
 
         # Bytes came.
-        #
-        # @param bytes [Integer]
-        # @param now [Float] seconds of the monotonic clock
-        # @param round_trip [Float] seconds
-        # @param first [Boolean] whether no figure was given yet
-        # @return [Float, nil] bytes a second, once for each round trip in which enough came to tell
         def received(bytes, now, round_trip:, first: false)
           count(bytes, now, [round_trip * PAUSE, SHORTEST_PAUSE].max)
           return if @busy < SHORTEST
@@ -38,8 +32,6 @@ module Hikyaku
         end
 
         # Nothing is under way any more: what comes next does so after a pause, however short.
-        #
-        # @return [void]
         def idle = @last = nil
 
         private

@@ -6,16 +6,12 @@ module Hikyaku
   module HTTP
     class Client
       # Who this side of TLS is, for servers that ask: a certificate, those that vouch for it, and its key. RFC 8446, section 4.4.2.
-      #
-      # @api private
       class Identity
         # What servers say to who does not show one: since TLS 1.3, and before it, when it may also mean something else.
         WANTED = /certificate required/
         PERHAPS_WANTED = /handshake failure/
         private_constant :WANTED, :PERHAPS_WANTED
 
-        # @param error [Exception, nil]
-        # @return [String, nil] what to do about it, behind what it is
         def self.advice(error)
           case error&.message
           when WANTED then "; the server wants to know who asks: give client_cert:"
@@ -23,17 +19,11 @@ module Hikyaku
           end
         end
 
-        # @param certificate [String, Pathname, OpenSSL::X509::Certificate, Array<OpenSSL::X509::Certificate>, nil] a file as PEM, or objects; its own first
-        # @param key [String, Pathname, OpenSSL::PKey::PKey, nil] a file as PEM, or an object; nil: in the file of the certificate
-        # @param password [String, nil] of the key
-        # @return [Identity, nil]
-        # @raise [ArgumentError]
         def self.of(certificate, key, password)
           return new(certificate, key, password) if certificate
           raise ArgumentError, "client_key and client_key_password are of no use without client_cert" if key || password
         end
 
-        # @api private see {Identity.of}
         def initialize(certificate, key, password)
           @certificate, *@chain = certificates(certificate)
           raise ArgumentError, "client_key is not given; with client_cert as an object it is an OpenSSL::PKey, or a file" if key.nil? && !path?(certificate)
@@ -41,11 +31,8 @@ module Hikyaku
           raise ArgumentError, "client_key is not the key of client_cert" unless @certificate.check_private_key(@key)
         end
 
-        # @param context [OpenSSL::SSL::SSLContext] which shows it
-        # @return [void]
         def shown_by(context) = context.add_certificate(@certificate, @key, @chain)
 
-        # @return [String] without the key
         def inspect = "#<#{self.class} #{@certificate.subject}>"
 
         private

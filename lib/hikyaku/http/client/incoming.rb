@@ -14,9 +14,6 @@ module Hikyaku
         QUICK = Socket.const_defined?(:TCP_QUICKACK) ? Socket::TCP_QUICKACK : nil
         private_constant :READ_BYTES, :READS, :QUICK
 
-        # @param pipeline [Pipeline]
-        # @param halted [#call] whether no more is to be read for now
-        # @param tell [#call] is told what the pipeline tells: see {Pipeline#receive}
         def initialize(pipeline, halted:, tell:)
           @pipeline = pipeline
           @halted = halted
@@ -24,11 +21,6 @@ module Hikyaku
           @buffer = String.new(capacity: READ_BYTES, encoding: Encoding::BINARY)
         end
 
-        # @param io [#read_nonblock]
-        # @param now [Float] seconds of the monotonic clock
-        # @yieldparam count [Integer] bytes that came
-        # @return [Array(Symbol, (Exception, nil)), nil] why the connection is of no more use, if it is not: see {Connection}
-        # @raise [IOError, SystemCallError, OpenSSL::SSL::SSLError]
         def read(io, now)
           READS.times do
             bytes = io.read_nonblock(READ_BYTES, @buffer, exception: false)
@@ -44,9 +36,6 @@ module Hikyaku
 
         # Has the kernel confirm what came now, and not in up to 40 ms (RFC 1122, section 4.2.3.2): a server may keep its next small packet back until then
         # (Nagle's algorithm, RFC 9293, section 3.7.4). It is forgotten with each packet, so it is to be said again. Linux alone can.
-        #
-        # @param io [#to_io]
-        # @return [void]
         def acknowledge(io) = (io.to_io.setsockopt(Socket::IPPROTO_TCP, QUICK, 1) if QUICK)
 
         private

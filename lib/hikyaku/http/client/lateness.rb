@@ -14,13 +14,8 @@ module Hikyaku
 
         module_function
 
-        # @param round_trip [Float, nil] seconds
-        # @return [Float] seconds of silence after which it is late
         def seconds(round_trip) = [TRIPS * round_trip.to_f, SECONDS].max
 
-        # @param connection [Connection]
-        # @param round_trip [Float, nil] seconds
-        # @return [Float, nil] seconds of the monotonic clock; nil where nobody waits for it but who has all the time
         def at(connection, round_trip)
           return if connection.closed? || connection.pipeline.last?
           others_wait = connection.unanswered.size > 1
@@ -29,10 +24,6 @@ module Hikyaku
           connection.silent_since + seconds(round_trip)
         end
 
-        # @param connection [Connection]
-        # @param rate [Float, nil] bytes a second that the line carries
-        # @param now [Float]
-        # @return [Boolean] whether nothing is to wait behind the answer that is coming, whose length nobody knows: it is long already, or takes long
         def endless?(connection, rate, now)
           response = connection.pipeline.response
           return false if response.nil? || response.content_length
@@ -40,13 +31,8 @@ module Hikyaku
           large?(bytes, rate) || now - connection.unanswered.first.begun_at > LARGE_SECONDS
         end
 
-        # @param length [Integer] bytes
-        # @param rate [Float, nil] bytes a second
-        # @return [Boolean] whether an answer of that length takes the line for so long that it would hold up the others
         def large?(length, rate) = length > LARGE_BYTES || (!rate.nil? && length > rate * LARGE_SECONDS)
 
-        # @param exchange [Exchange] that was asked by itself
-        # @return [Boolean] whether its answer took so long that it would have been late, or nearly
         def late?(exchange) = exchange.begun_at - exchange.sent_at > SECONDS / 2
       end
     end

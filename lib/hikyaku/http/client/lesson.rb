@@ -16,12 +16,6 @@ module Hikyaku
 
         module_function
 
-        # @param verdict [Verdict] which learns
-        # @param connection [Connection]
-        # @param cause [Symbol] see {Connection}
-        # @param unanswered [Array<Exchange>]
-        # @param wall [Float] seconds of the wall clock
-        # @return [void]
         def draw(verdict, connection, cause, unanswered, wall)
           case cause
           when :corrupt, :doubtful then verdict.ban!(cause, wall)
@@ -34,19 +28,12 @@ module Hikyaku
         end
 
         # Nothing came for long.
-        #
-        # @param what [Symbol] see {Verdict#failed}
-        # @return [void]
         def draw_from_silence(verdict, connection, what, wall)
           verdict.limit.silent_after(connection.pipeline.answered) if unanswered_probe?(connection)
           verdict.failed(what, wall)
         end
 
         # What did not come, or was refused, comes no sooner, or is refused as well, by itself: then it was not the pipeline that was at fault.
-        #
-        # @param exchange [Exchange] that was answered
-        # @param response [Parser::Response]
-        # @return [void]
         def forgive(verdict, exchange, response, wall)
           what = exchange.suspected or return
           return unless (what == :balked) ? Pipeline::BALKS.include?(response.status) : Lateness.late?(exchange)

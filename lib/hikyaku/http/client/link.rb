@@ -49,14 +49,10 @@ module Hikyaku
         HEAVY_REQUEST = 0.01
         private_constant :HOPE, :LEAST_ANSWER, :HEADROOM, :HEADROOM_AT_FIRST, :GROWTH, :STEADY, :FIRST_ANSWER, :FULL, :FEWEST, :QUEUE, :NEAR, :NEAR_BURST, :HEAVY, :HEAVY_REQUEST, :SAMPLES, :WEIGHT, :LONG_WAY
 
-        # @return [Float, nil] seconds of a round trip, at best
         attr_reader :round_trip
-        # @return [Float, nil] bytes a second that came, at best
         attr_reader :rate
-        # @return [Float] bytes of an answer, in the mean, head and all
         attr_reader :answer_bytes
 
-        # @param record [Hash, nil] what {#record} gave once
         def initialize(record = nil)
           @answer_bytes = FIRST_ANSWER.to_f
           @guessed = true
@@ -68,8 +64,6 @@ module Hikyaku
         end
 
         # A connection came about.
-        #
-        # @param seconds [Float] from the first packet to the answer
         def connected(seconds)
           seconds = [seconds, 1e-5].max
           @round_trip = seconds if @round_trip.nil? || seconds < @round_trip || @recalled
@@ -77,10 +71,6 @@ module Hikyaku
         end
 
         # Bytes came, while more was under way.
-        #
-        # @param bytes [Integer]
-        # @param now [Float] seconds of the monotonic clock
-        # @param limited [Boolean] whether more could have been under way, had there been more to ask for
         def received(bytes, now, limited: false)
           rate = @flow.received(bytes, now, round_trip: @round_trip || 0.0, first: @rate.nil?) or return
           take(rate) unless limited && @rate && rate < @rate
@@ -90,27 +80,21 @@ module Hikyaku
         def idle = @flow.idle
 
         # An answer is whole.
-        #
-        # @param bytes [Integer] of its head and body
         def answered(bytes)
           @answer_bytes += (bytes - @answer_bytes) * (@guessed ? 1 : WEIGHT)
           @guessed = false
         end
 
-        # @return [Boolean] whether the size of answers is a guess: none has come, now or another day
         def guessed? = @guessed
 
-        # @return [Float] bytes of an answer, as small as it may well be: for what is asked before anything is known of this page's
         def hoped_bytes = LEAST_ANSWER.clamp(@answer_bytes / HOPE, @answer_bytes)
 
-        # @return [Float] bytes of answers that may be under way, over all connections
         def window
           return (near? ? NEAR_BURST : BURSTS * INITIAL_BURST * connections).to_f unless @rate && @round_trip
           headroom = (@steady < STEADY) ? HEADROOM_AT_FIRST : HEADROOM
           [headroom * @rate * @round_trip + @answer_bytes, QUEUE * @rate, FEWEST * @answer_bytes].max
         end
 
-        # @return [Integer] connections that are worth opening: a new one gives no more than INITIAL_BURST in its first round trip
         def connections
           return 1 unless @round_trip
           return 1 if heavy?
@@ -120,26 +104,16 @@ module Hikyaku
 
         # An answer began that was asked for by itself. Where both took long, the line is slow: what a server sends at once on several connections would stand
         # before it for so long that the server takes it for lost, and sends it again.
-        #
-        # @param seconds [Float] since it was asked for
-        # @param request_delay [Float, nil] see {Connection#request_delay}
-        # @return [void]
         def begun(seconds, request_delay) = @heavy = seconds > (1 + HEAVY) * @round_trip.to_f && !request_delay.nil? && request_delay > HEAVY_REQUEST
 
-        # @return [Boolean] whether the line is known to be slow, though not how slow
         def heavy? = @rate.nil? && @heavy
 
-        # @param bytes [Numeric]
-        # @return [Float] seconds that the line takes for them, as far as it is known
         def seconds_of(bytes) = @rate ? bytes / @rate : 0.0
 
-        # @return [Float] answers that fill the way there and back, as far as it is known
         def full = (@rate && @round_trip) ? @rate * @round_trip / @answer_bytes : 0.0
 
         # What the first connection cannot bring until a server sends as much on it as the line takes (twice as much with each round trip), and others
         # have to, each its part. More on them than that would only have them share the line for longer, and end at different times.
-        #
-        # @return [Float] bytes of answers for each connection but the first
         def relief
           return Float::INFINITY unless @rate && @round_trip
           full, burst, missing = @rate * @round_trip, INITIAL_BURST, 0.0
@@ -150,10 +124,8 @@ module Hikyaku
           [missing / [connections - 1, 1].max, INITIAL_BURST].max
         end
 
-        # @return [Hash] of JSON's values
         def record = {"round_trip" => @round_trip&.round(6), "rate" => @rate&.round, "answer" => (@answer_bytes.round unless @guessed)}.compact
 
-        # @return [Boolean]
         def near? = !round_trip.nil? && round_trip < NEAR
 
         private

@@ -13,26 +13,17 @@ module Hikyaku
       #     cached                whether nobody was asked
       #     seconds               since it was begun, which may be before anybody waited
       #     error                 the name of its class, where there is no answer; its message has the whole URL, and is not told
-      #
-      # @api private
       class Notice
         NAME = "request.hikyaku_http"
         QUERY = /\?.*/m
         private_constant :NAME, :QUERY
 
-        # @param instrumenter [#instrument]
-        # @param request [Request]
-        # @param now [Float] seconds of the monotonic clock
         def initialize(instrumenter, request, now)
           @instrumenter = instrumenter
           @request = request
           @began = now
         end
 
-        # @param driver [Driver] which has the time
-        # @param whole [Boolean] whether the body is waited for as well
-        # @yieldreturn [Response, Failure] what was waited for
-        # @return [Response, Failure]
         def around(driver, whole:)
           payload = {method: @request.method, url: @request.address.url.sub(QUERY, ""), status: nil, bytes: nil, cached: nil, seconds: nil, error: nil}
           outcome = nil

@@ -13,12 +13,8 @@ module Hikyaku
         NUMERIC = /\A(?:[0-9.]+\z|\[)/
         private_constant :NUMERIC
 
-        # @return [Float, nil] seconds of a round trip, as dialing showed it
         def round_trip = @dialer.round_trip
 
-        # @param route [Route]
-        # @param settings [Settings]
-        # @param wake [#call] see {Dialer#initialize}
         def initialize(route, settings, wake:)
           @route = route
           @settings = settings
@@ -28,10 +24,6 @@ module Hikyaku
         end
 
         # Goes on as far as it can.
-        #
-        # @param now [Float] seconds of the monotonic clock
-        # @return [Socket, OpenSSL::SSL::SSLSocket, nil] the connection, once there is one
-        # @raise [ConnectFailed, TimedOut]
         def step(now)
           dial(now) or return if @phase == :dial
           tunnel if @phase == :tunnel
@@ -40,19 +32,15 @@ module Hikyaku
           raise timeout if now > @limit
         end
 
-        # @return [Array<IO>] that it waits for to become readable
         def reading = (@wants == :readable) ? [@io] : []
 
-        # @return [Array<IO>] the same of writable
         def writing
           return @dialer.waiting if @phase == :dial
           (@wants == :writable) ? [@io] : []
         end
 
-        # @return [Float] seconds of the monotonic clock, when to call step again at the latest
         def deadline = (@phase == :dial) ? @dialer.deadline : @limit
 
-        # @return [void]
         def close
           @dialer.close
           @io&.close

@@ -21,16 +21,12 @@ module Hikyaku
           @upload = nil
         end
 
-        # @return [Boolean] whether nothing waits, but perhaps more of a body that is not read yet
         def empty? = @segments.empty?
 
-        # @return [Boolean] whether nothing waits, and nothing is to come
         def idle? = @segments.empty? && @upload.nil?
 
-        # @return [Boolean] whether a body is being read
         def reading? = !@upload.nil?
 
-        # @return [IO, nil] that has to become readable before there is more of a body
         def awaited = @upload&.awaited
 
         # What is added together is written together.
@@ -38,10 +34,6 @@ module Hikyaku
         # A server that has read whole requests and sees nothing more sends what it has, however little; then TCP keeps its next small packet back
         # until that one is acknowledged (Nagle's algorithm, RFC 9293, section 3.7.4), a whole round trip. nginx with tcp_nopush, as Debian sets
         # it up, is such a server. While it has half a request it waits for the rest: so the last one is left unfinished where more is to come.
-        #
-        # @param requests [Array<String>]
-        # @param unfinished [Boolean] whether half of the last is kept until more is added, or {#finish}
-        # @return [Array<Integer>] where each ends in all that is written to the connection
         def add(requests, unfinished: false)
           @segments << "#{take_rest}#{requests.join}"
           keep_half(requests.last) if unfinished
@@ -50,8 +42,6 @@ module Hikyaku
 
         # The same for a long way and a connection that is idle: in pieces that grow, so that the server has something to do while the next comes
         # in on a slow uplink, where a whole packet of requests takes a sixth of a second. Each piece but the last ends within a request.
-        #
-        # @return [Array<Integer>] as of {#add}
         def add_in_pieces(requests, unfinished: false)
           from = 0
           text = requests.join
@@ -64,27 +54,18 @@ module Hikyaku
           ends(requests)
         end
 
-        # @return [Boolean] whether half of a request is kept
         def unfinished? = !@rest.nil?
 
         # Has the rest of what is unfinished written.
-        #
-        # @return [void]
         def finish
           @segments << take_rest if @rest
         end
 
-        # @param upload [Upload] the body of the request that is added next
-        # @return [void]
         def read_from(upload)
           @upload = upload
         end
 
         # Writes as much as is taken.
-        #
-        # @param io [#write_nonblock]
-        # @return [Boolean] whether anything was taken
-        # @raise [BodyFailed]
         def write(io)
           moved = false
           next_of_body if @upload&.nothing?
@@ -102,8 +83,6 @@ module Hikyaku
           moved
         end
 
-        # @param position [Integer] where a request ends: what comes after it is not written any more
-        # @return [void]
         def cut(position)
           finish
           left = (position - @taken).clamp(0..)
@@ -117,7 +96,6 @@ module Hikyaku
           @segments = kept
         end
 
-        # @return [void]
         def clear
           @segments.clear
           @upload = @rest = nil
@@ -147,7 +125,6 @@ module Hikyaku
           places
         end
 
-        # @return [String, nil] nil: there is none, or none yet
         def next_of_body
           return unless @upload
           piece = @upload.next

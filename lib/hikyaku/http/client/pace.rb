@@ -20,19 +20,14 @@ module Hikyaku
         STEP = 0.01
         private_constant :FACTOR, :BURST, :LEAST_BURST, :STEP
 
-        # @return [Float, nil] seconds of the monotonic clock, when there is room again for what had none
         attr_reader :again_at
 
-        # @param link [Link]
         def initialize(link)
           @link = link
           @budget = @again_at = nil
           @seen_at = 0.0
         end
 
-        # @param now [Float] seconds of the monotonic clock
-        # @param brought [Integer] bytes that came over the connections that stand
-        # @return [Float] bytes of answers that may be asked for now
         def budget(now, brought)
           rate = @link.rate
           return @budget = Float::INFINITY if rate.nil? || @link.near? || brought < LEAST_BURST
@@ -42,9 +37,6 @@ module Hikyaku
           @seen_at = now
         end
 
-        # @param bytes [Float] of answers that were asked for
-        # @param more [Boolean] whether there was no room for others
-        # @return [void]
         def spend(bytes, more:)
           @budget -= bytes
           @again_at = (@seen_at + STEP if more && @budget.finite?)

@@ -10,19 +10,13 @@ module Hikyaku
         SILENCE = {write: "took nothing", first_byte: "gave no answer", head: "did not finish the head of its answer", read: "gave no more of its answer"}.freeze
         private_constant :SILENCE
 
-        # @param route [Route]
-        # @param timeouts [Timeouts]
         def initialize(route, timeouts)
           @route = route
           @timeouts = timeouts
         end
 
-        # @param phase [Symbol] :write, :first_byte, :head or :read
-        # @return [Numeric] seconds
         def seconds(phase) = @timeouts.public_send(phase)
 
-        # @param phase [Symbol] the same
-        # @return [TimedOut]
         def error(phase) = TimedOut.new("#{@route} #{SILENCE.fetch(phase)} for #{seconds(phase)} s", phase: phase)
       end
     end

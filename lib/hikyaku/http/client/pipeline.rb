@@ -12,12 +12,9 @@ module Hikyaku
       class Pipeline
         # An answer that does not seem to belong to its request, or to any.
         class Doubtful < StandardError
-          # @return [Boolean] whether it came when nothing was asked
           attr_reader :surplus
           alias_method :surplus?, :surplus
 
-          # @param message [String]
-          # @param surplus [Boolean]
           def initialize(message, surplus: false)
             @surplus = surplus
             super(message)
@@ -40,13 +37,9 @@ module Hikyaku
         WORTH_WAITING = 1.0 # seconds for the rest of an answer of which its head was all that was wanted
         private_constant :WORTH_READING, :WORTH_WAITING, :MOST_INTERIM, :REMEMBERED
 
-        # @return [Array<Exchange>] oldest first
         attr_reader :unanswered
-        # @return [Integer] of answers that were whole
         attr_reader :answered
 
-        # @param tags [Tags, nil] see {Association.doubt}
-        # @param limits [Hash] see {Parser#initialize}
         def initialize(tags: nil, **limits)
           @parser = Parser.new(:response, **limits)
           @tags = tags
@@ -57,8 +50,6 @@ module Hikyaku
           @last = @over = false
         end
 
-        # @param exchange [Exchange] that was written
-        # @return [void]
         def push(exchange)
           if @unanswered.empty?
             @batch.clear
@@ -69,31 +60,21 @@ module Hikyaku
           @unanswered << exchange
         end
 
-        # @return [Parser::Response, nil] the answer that is coming
         attr_reader :response
 
-        # @return [Integer] bytes of it that came
         def came_of_response = @bytes
 
-        # @return [Boolean] whether an answer has begun
         def begun? = !@response.nil? || !@parser.idle?
 
-        # @return [Boolean] whether nothing more may be asked here
         def last? = @last
 
-        # @return [Boolean] whether no answer comes any more
         def over? = @over || (@last && @unanswered.empty?)
 
-        # @return [Boolean] whether some of what was asked together was answered, and some not
         def midway? = @unanswered.any? && @answered_of_batch.positive?
 
-        # @return [Integer] how many were asked since the connection was last idle
         attr_reader :batch_size
-        # @return [Integer, nil] of the answer that came last
         attr_reader :last_status
 
-        # @param mean [Float] bytes of an answer
-        # @return [Float] bytes of answers that are still to come, about
         def bytes_to_come(mean)
           all = @unanswered.sum { |exchange| exchange.expected_bytes(mean) }
           return all unless @response
@@ -101,21 +82,11 @@ module Hikyaku
           all - first + [(@response.content_length || first) - @bytes, 0].max
         end
 
-        # @param chosen [Array<Exchange>] of those that are not answered
-        # @param mean [Float] bytes of an answer
-        # @return [Float] bytes that are still to come of their answers, about; where no length was told, as many as came
         def bytes_of(chosen, mean)
           coming, others = chosen.partition { |exchange| @response && exchange.equal?(@unanswered.first) }
           others.sum { |exchange| exchange.expected_bytes(mean) } + (coming.empty? ? 0 : rest_of_response(mean))
         end
 
-        # @param bytes [String]
-        # @yieldparam event [Symbol] :head, :end
-        # @yieldparam exchange [Exchange]
-        # @yieldparam response [Parser::Response]
-        # @yieldparam size [Integer] bytes of the answer, about, at :end
-        # @return [void]
-        # @raise [Doubtful, Parser::Malformed] the connection is of no more use
         def receive(bytes, now, &block)
           check_wanted
           @parser << bytes
@@ -125,44 +96,30 @@ module Hikyaku
         end
 
         # When the other side has had all its time, though something comes: for a head, or for what is left of an answer whose head was all that was wanted.
-        #
-        # @param head_seconds [Numeric]
-        # @return [Float, nil] seconds of the monotonic clock
         def ends_by(head_seconds)
           return @head_since + head_seconds if @head_since
           exchange = @unanswered.first
           exchange.begun_at + WORTH_WAITING if @response && exchange.led_elsewhere?
         end
 
-        # @param seconds [Numeric]
-        # @return [Boolean] whether a head has taken longer
         def head_late?(seconds, now) = !@head_since.nil? && now >= @head_since + seconds
 
         # What came of a head before nothing was read for a while was not slow.
-        #
-        # @return [void]
         def resumed(now)
           @head_since &&= now
         end
 
         # Nothing more comes.
-        #
-        # @yield as {#receive}
-        # @return [void]
-        # @raise [Parser::Malformed] in the middle of an answer
         def close(now, &block)
           @parser.close
           drain(now, &block)
         end
 
-        # @return [Array<Exchange>] what was not answered, which is forgotten here
         def give_up
           @unanswered.tap { @unanswered = [] }
         end
 
         # All but the one whose turn it is.
-        #
-        # @return [Array<Exchange>] which are forgotten here
         def give_up_tail
           @last = true
           @unanswered.slice!(1..) || []

@@ -20,13 +20,6 @@ module Hikyaku
         SMALLER = 2
         private_constant :MOST_UNANSWERED, :FEWEST, :SOON, :TRUSTED, :Place, :SMALLER
 
-        # @param pool [Pool]
-        # @param waiting [Waiting]
-        # @param link [Link]
-        # @param verdict [Verdict]
-        # @param pipe [Boolean] whether anything may go behind others
-        # @param budget [Float] bytes of answers that may be asked for behind others: see {Pace}
-        # @param now [Float] seconds of the monotonic clock
         def initialize(pool, waiting, link:, verdict:, pipe:, budget:, now:)
           @pool = pool
           @waiting = waiting
@@ -48,8 +41,6 @@ module Hikyaku
           reserve
         end
 
-        # @param exchange [Exchange]
-        # @return [Boolean] whether it has a place
         def give?(exchange)
           place = place_for(exchange) or return false
           @space -= exchange.expected_bytes(@mean)
@@ -60,12 +51,8 @@ module Hikyaku
           true
         end
 
-        # @return [Float] bytes of answers, about, that are asked for in this round
         attr_reader :spent
 
-        # @yieldparam connection [Connection]
-        # @yieldparam exchanges [Array<Exchange>] that it is to ask
-        # @return [void]
         def each = @places.each { |place| yield place.connection, place.given unless place.given.empty? }
 
         private

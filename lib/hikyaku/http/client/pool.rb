@@ -18,18 +18,8 @@ module Hikyaku
         OPENED = 3
         private_constant :FRESH, :ENOUGH, :SETTLED, :TRIPS, :OPENED
 
-        # @return [Array<Connection>]
         attr_reader :connections
 
-        # @param route [Route]
-        # @param settings [Settings]
-        # @param owner [ServerManager] see {Connection}
-        # @param wake [#call] see {Dialer#initialize}
-        # @param link [Link]
-        # @param demand [Demand]
-        # @param service [Service]
-        # @param verdict [Verdict]
-        # @param line [Line]
         def initialize(route, settings, owner:, wake:, link:, demand:, service:, verdict:, line:)
           @route = route
           @settings = settings
@@ -46,30 +36,19 @@ module Hikyaku
         end
 
         # The next that is opened asks one thing at first: the one before it broke off.
-        #
-        # @return [void]
         def cautious! = @cautious = true
 
         # One more connection was refused.
-        #
-        # @param began [Float] seconds of the monotonic clock, when it was begun
-        # @return [void]
         def refused(began) = @enough_until = began + ENOUGH
 
-        # @return [Float, nil] when another connection may be tried, where one was refused
         attr_reader :enough_until
 
-        # @return [Boolean] whether there may be another, or will be
         def more? = @connections.any?(&:opening?) || (@connections.size < @settings.max_connections && @enough_until.nil?)
 
-        # @return [Integer] requests that are under way
         def under_way = @connections.sum { |connection| connection.unanswered.size }
 
-        # @return [Integer] bytes that came over the connections that stand
         def brought = @connections.sum(&:brought)
 
-        # @return [Connection, nil] of those with nothing to do, that take anything which may go behind others, the one that has brought the most: a server
-        #   sends more at once there (RFC 5681, section 3.1)
         def idle
           limit = @verdict.most_per_connection
           best = nil
@@ -81,13 +60,9 @@ module Hikyaku
           best
         end
 
-        # @param connection [Connection]
-        # @return [void]
         def delete(connection) = @connections.delete(connection)
 
         # Idle connections that the server has closed meanwhile, and those on which nothing more is asked.
-        #
-        # @return [void]
         def weed(now)
           @enough_until = nil if @enough_until && now >= @enough_until
           @connections.reject! do |connection|
@@ -99,8 +74,6 @@ module Hikyaku
         end
 
         # Connections that were idle for longer than they are kept.
-        #
-        # @return [void]
         def clear(now)
           @connections.reject! do |connection|
             expired = connection.idle? && connection.rest(now) > @settings.keep_idle
@@ -110,17 +83,11 @@ module Hikyaku
         end
 
         # Those on which nothing is under way.
-        #
-        # @return [void]
         def rest
           @connections.reject! { |connection| connection.idle?.tap { |idle| connection.close if idle } }
         end
 
         # As many as there is use for. While a few are out as a probe, those that pipelines would want: a long way takes as long as its answers.
-        #
-        # @param waiting [Waiting]
-        # @param pipe [Boolean] whether anything may go behind others
-        # @return [Boolean] whether one stands already, as one to a Unix socket does: nothing tells of it later
         def open_more(waiting, pipe, now)
           return false if waiting.empty? && @connections.any?
           return false if @connections.any? && @enough_until
@@ -131,7 +98,6 @@ module Hikyaku
           most.positive? && add(most, now)
         end
 
-        # @return [void]
         def close
           @connections.each(&:close)
           @connections.clear

@@ -17,23 +17,12 @@ module Hikyaku
         OF_A_BODY = /\Acontent-|\A(?:digest|repr-digest|last-modified)\z/
         private_constant :STATUSES, :BECOMES_GET, :CONFIDENTIAL, :OF_A_BODY
 
-        # @param status [Integer]
-        # @param headers [Array<Array(String, String)>] names in lower case
-        # @return [Boolean] whether an answer leads elsewhere
         def self.elsewhere?(status, headers) = STATUSES.include?(status) && !headers.assoc("location").nil?
 
-        # @param most [Integer] that are followed, one after another
         def initialize(most)
           @most = most
         end
 
-        # @param request [Request] that was redirected
-        # @param status [Integer]
-        # @param location [String]
-        # @param before [Integer] redirects that were followed already
-        # @param own_cookie [Boolean] whether the caller gave the request its cookies, and not a jar
-        # @return [Request] what is to be asked for now; from a jar it has no cookies yet
-        # @raise [BadRedirect]
         def follow(request, status, location, before:, own_cookie:)
           address = address(request, location)
           refuse(request, "more than #{@most} redirects") if before >= @most

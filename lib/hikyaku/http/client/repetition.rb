@@ -14,18 +14,11 @@ module Hikyaku
         UNUSABLE = %i[doubtful corrupt].freeze
         private_constant :HARMLESS, :UNUSABLE
 
-        # @param route [Route]
-        # @yieldparam exchange [Exchange] to be asked again
         def initialize(route, &enqueue)
           @route = route
           @enqueue = enqueue
         end
 
-        # @param connection [Connection]
-        # @param cause [Symbol] see {Connection}
-        # @param error [Exception, nil]
-        # @param unanswered [Array<Exchange>] oldest first
-        # @return [void]
         def after(connection, cause, error, unanswered)
           unanswered.reject!(&:canceled?) unless cause == :timeout
           return if unanswered.empty?

@@ -21,13 +21,8 @@ module Hikyaku
         OUT_OF_ORDER = [500, 502, 503, 504].freeze
         private_constant :OUT_OF_REACH, :OUT_OF_ORDER
 
-        # @return [Servers]
         attr_reader :servers
 
-        # @param settings [Settings]
-        # @param driver [Driver]
-        # @param memory [Memory]
-        # @param clock [#call] seconds of the wall clock
         def initialize(settings, driver, memory, clock:)
           @settings = settings
           @driver = driver
@@ -41,10 +36,6 @@ module Hikyaku
           @numbers = @changes = 0
         end
 
-        # @param request [Request]
-        # @param fetch [Fetch]
-        # @return [void]
-        # @raise [InvalidURL] there is no way to it: nothing of it is left here
         def submit(request, fetch)
           own_cookie = !request["cookie"].nil?
           request = @cookies.with(request)
@@ -63,8 +54,6 @@ module Hikyaku
           raise
         end
 
-        # @param fetch [Fetch] that nobody wants any more
-        # @return [void]
         def leave(fetch)
           resource = @resources.delete(fetch) or return
           return unless resource.leave(fetch)
@@ -75,8 +64,6 @@ module Hikyaku
           @driver.nudge
         end
 
-        # @param fetches [Array<Fetch>] that nobody wants any more
-        # @return [void]
         def abandon(fetches)
           asked = fetches.select { |fetch| asked?(fetch) && (@resources[fetch].audience - fetches).empty? }
           asked.group_by { |fetch| @servers[@resources[fetch].request.address.origin] }.each do |server, all|
@@ -85,13 +72,9 @@ module Hikyaku
           end
         end
 
-        # @param fetch [Fetch]
-        # @return [Boolean] whether a server was asked for it
         def asked?(fetch) = !@resources[fetch]&.exchange&.sent_at.nil?
 
         # Ends all that is under way.
-        #
-        # @return [void]
         def close
           @servers.to_a.each do |server|
             server.give_up.each { |exchange| exchange.listener.failed(Canceled.new("the client was closed", url: exchange.request.address.url)) }
@@ -102,14 +85,11 @@ module Hikyaku
 
         # What a resource tells.
 
-        # @api private
         def answered(resource, status:, headers:, body:, seconds:)
           guard(resource) { take(resource, status, headers, body, seconds) }
         end
 
         # A redirect is followed before it is whole. What is left of it is of use to the cache alone.
-        #
-        # @api private
         def led_elsewhere(resource, status, headers)
           guard(resource) do
             @cookies.keep(resource.request, headers)
@@ -121,20 +101,14 @@ module Hikyaku
           resource.exchange.led_elsewhere!
         end
 
-        # @api private
-        # @return [Numeric, nil] seconds after which a server that asks for patience is asked again; nil: it is not, or nobody would wait
         def again_in(resource, status, headers)
           return if resource.retries >= @settings.retries || !Retry.possible?(resource.request, status)
           seconds = Retry.wait(headers, before: resource.retries, most: @settings.max_retry_wait, wall: @clock.call) or return
           seconds if patient(resource, @driver.now + seconds).any?
         end
 
-        # @api private
-        # @param response [Response]
-        # @return [BadStatus, nil] where the client wants no such answer
         def objection(response) = (BadStatus.new(response) if @settings.raise_for_status && response.bad?)
 
-        # @api private
         def failed(resource, error)
           return if resource.left?
           changed(resource)
@@ -142,19 +116,16 @@ module Hikyaku
           leave_all(resource).each { |fetch| fetch.fail(error) }
         end
 
-        # @api private
         def connection_of(resource)
           exchange = resource.exchange or return
           @servers[resource.request.address.origin].connections.find { |connection| connection.unanswered.first.equal?(exchange) }
         end
 
-        # @api private
         def step_aside(resource)
           connection = connection_of(resource) or return
           @servers[resource.request.address.origin].hold(connection)
         end
 
-        # @api private
         def resume(resource)
           connection_of(resource)&.resume
           @driver.nudge
@@ -296,7 +267,6 @@ module Hikyaku
           error ? fetch.fail(error) : fetch.complete(response)
         end
 
-        # @return [Array<Fetch>] all who wanted it
         def leave_all(resource)
           forget(resource)
           resource.audience.each { |fetch| @resources.delete(fetch) }

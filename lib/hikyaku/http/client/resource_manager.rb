@@ -17,38 +17,20 @@ module Hikyaku
         VERSIONS = %w[1.0 1.1].freeze # by their minor number
         private_constant :PART, :NOTHING, :VERSIONS, :OF_THE_CODING, :MOST_COPIED
 
-        # @return [Request] what is asked for now: after redirects another than at first
         attr_reader :request
-        # @return [Array] see {Request#key}, of what was asked for at first
         attr_reader :key
-        # @return [Array<Fetch>]
         attr_reader :audience
-        # @return [Array<String>] the URLs that were asked for, the last one now
         attr_reader :urls
-        # @return [Integer] redirects that were followed
         attr_reader :redirects
-        # @return [Cache::Stored, nil] what the server was asked about
         attr_accessor :stored
-        # @return [Cache::Stored, nil] what is better than nothing
         attr_accessor :fallback
-        # @return [Exchange, nil]
         attr_accessor :exchange
-        # @return [Integer] times that the server was asked again, as it wanted
         attr_reader :retries
-        # @return [Numeric, nil] seconds after which it is asked again; nil: what came is the answer
         attr_reader :again_in
-        # @return [Integer, nil] changes that there had been when what is asked for was left for what its answer leads to
         attr_accessor :left_at
-        # @return [Float] seconds of the wall clock, when it was asked for
         attr_accessor :requested_at
-        # @return [String, nil] see {Response#http_version}
         attr_reader :http_version
 
-        # @param request [Request]
-        # @param manager [RequestManager]
-        # @param settings [Settings]
-        # @param own_cookie [Boolean] whether the caller gave the request its cookies, and not a jar
-        # @param before [ResourceManager, nil] that of the redirect which leads to it, and whose audience it takes
         def initialize(request, manager, settings, own_cookie: false, before: nil)
           @request = request
           @key = before ? before.key : request.key
@@ -64,41 +46,30 @@ module Hikyaku
           clear
         end
 
-        # @return [Boolean] whether what comes may be from before a change, and is kept for nobody else
         def outdated? = @outdated
 
-        # @return [void]
         def outdate
           @outdated = true
         end
 
-        # @return [Boolean] whether the caller gave the request its cookies, and not a jar
         def own_cookie? = @own_cookie
 
-        # @return [Boolean] whether a stream has got something of it
         def given? = @given
 
-        # @return [Boolean] whether the whole body is there, for the cache
         def whole? = !@given || @copied
 
-        # @return [void]
         def join(fetch) = @audience << fetch
 
-        # @return [Boolean] whether nobody wants it any more
         def leave(fetch)
           @audience.delete(fetch)
           @audience.empty?
         end
 
-        # @return [Array<Fetch>] all who wanted it, and want something else now
         def hand_over = @audience.tap { @audience = [] }
 
-        # @return [Boolean] whether its answer led elsewhere: nobody but the cache wants what is left of it
         def left? = !@left_at.nil?
 
         # What came is no answer: it is asked for again.
-        #
-        # @return [void]
         def begin_again
           @retries += 1
           clear
@@ -106,12 +77,8 @@ module Hikyaku
 
         # What the exchange tells.
 
-        # @param response [Parser::Response] which says something before the answer
-        # @return [void]
         def interim(response) = stream&.interim(response)
 
-        # @param response [Parser::Response]
-        # @return [void]
         def answered(response)
           @status = response.status
           @http_version = VERSIONS.fetch(response.minor)
@@ -125,14 +92,10 @@ module Hikyaku
         end
 
         # The rest has to be waited for. A redirect is not: a server may never end it.
-        #
-        # @return [void]
         def unfinished
           @manager.led_elsewhere(self, @status, @headers) if !left? && elsewhere? && @error.nil?
         end
 
-        # @param bytes [String]
-        # @return [void]
         def came(bytes)
           return if @error
           return take(bytes) unless @decoder
@@ -140,31 +103,23 @@ module Hikyaku
           decode
         end
 
-        # @param seconds [Float]
-        # @return [void]
         def finished(seconds)
           @seconds = seconds
           conclude unless @full && @decoder
         end
 
-        # @param error [RequestFailed]
-        # @return [void]
         def failed(error) = @manager.failed(self, error)
 
-        # @return [Boolean] whether the answer may come once more, from its beginning
         def restart
           @given = @copied = false if @given && stream&.anew
           clear unless @given
           !@given
         end
 
-        # @return [Boolean] whether what came leads elsewhere
         def elsewhere? = @settings.max_redirects.positive? && Redirection.elsewhere?(@status, @headers)
 
-        # @return [Boolean] whether the answer is what the cache has, or may be
         def kept? = (@status == 304 && !@stored.nil?) || (@status >= 500 && !@fallback.nil?)
 
-        # @return [Stream, nil]
         def stream = @audience.first.is_a?(Stream) ? @audience.first : nil
 
         # What brings the pieces, for a stream that cannot take more.
@@ -174,8 +129,6 @@ module Hikyaku
         end
 
         # What came and is not decoded yet goes first.
-        #
-        # @return [void]
         def resume
           @full = false
           decode if @decoder
@@ -184,8 +137,6 @@ module Hikyaku
         end
 
         # It is long: what was asked for behind it is asked for elsewhere.
-        #
-        # @return [void]
         def step_aside = @manager.step_aside(self)
 
         private

@@ -6,8 +6,6 @@ module Hikyaku
   module HTTP
     class Client
       # Whether an answer asks for patience, and for how much of it: RFC 9110, sections 10.2.3 (Retry-After), 15.5.9 and 15.6.4, and RFC 6585, section 4.
-      #
-      # @api private
       module Retry
         STATUSES = [408, 429, 503].freeze
         SECONDS = /\A\d{1,9}\z/
@@ -17,16 +15,8 @@ module Hikyaku
         private_constant :STATUSES, :SECONDS, :FIRST, :SPREAD
 
         class << self
-          # @param request [Request]
-          # @param status [Integer]
-          # @return [Boolean] whether the same may be asked later
           def possible?(request, status) = STATUSES.include?(status) && request.idempotent?
 
-          # @param headers [Array<Array(String, String)>] names in lower case
-          # @param before [Integer] retries so far
-          # @param most [Numeric] seconds
-          # @param wall [Float] seconds of the wall clock
-          # @return [Numeric, nil] seconds; nil: it would take longer than the most
           def wait(headers, before:, most:, wall:)
             said = said(headers, wall)
             return [FIRST * 2**before * rand(SPREAD), most].min unless said

@@ -36,21 +36,11 @@ module Hikyaku
         BETWEEN_NOTES = 0.1
         private_constant :LEAST_PROBE, :FEW, :BETWEEN_NOTES, :SILENT, :SILENT_WHILE_OTHERS_WAIT
 
-        # @return [Route]
         attr_reader :route
-        # @return [Verdict]
         attr_reader :verdict
-        # @return [Link]
         attr_reader :link
-        # @return [Float] seconds of the monotonic clock, when there last was something to do
         attr_reader :used_at
 
-        # @param route [Route]
-        # @param settings [Settings]
-        # @param memory [Memory] what was known of origins
-        # @param wake [#call]
-        # @param clock [#call] seconds of the wall clock
-        # @param line [Line]
         def initialize(route, settings, memory:, wake:, clock:, line: Line.new)
           @route = route
           @settings = settings
@@ -72,36 +62,22 @@ module Hikyaku
           @used_at = @remembered_at = -Float::INFINITY
         end
 
-        # @return [Array<Connection>]
         attr_reader :connections
 
-        # @param exchange [Exchange]
-        # @return [void]
         def enqueue(exchange) = @waiting.add(exchange)
 
-        # @param exchange [Exchange]
-        # @param at [Float] seconds of the monotonic clock, when it is asked
-        # @return [void]
         def postpone(exchange, at) = @postponed.add(exchange, at)
 
-        # @return [Boolean] whether nothing waits and nothing is under way
         def idle? = @waiting.empty? && @postponed.empty? && connections.all? { |connection| connection.idle? || connection.closed? }
 
-        # @return [Boolean] whether something may come
         def under_way? = connections.any? { |connection| connection.opening? || connection.unanswered.any? }
 
         # Goes on with what came.
-        #
-        # @param now [Float] seconds of the monotonic clock
-        # @param ready [Hash{IO => Object}] what can be read or written
-        # @return [void]
         def step(now, ready)
           connections.dup.each { |connection| connection.step(now) if connection.opening? || connection.ready?(ready) } unless connections.empty?
         end
 
         # Looks after what takes too long, and asks what can be asked. What has come is to be taken before, by {#step}.
-        #
-        # @return [void]
         def tend(now)
           listen(now) if connections.any? || @due.positive?
           connections.dup.each { |connection| look_after(connection, now) }
@@ -115,16 +91,11 @@ module Hikyaku
         end
 
         # Closes what was idle for too long, though nothing is asked here any more.
-        #
-        # @return [void]
         def clear(now) = @pool.clear(now)
 
         # Closes what is idle.
-        #
-        # @return [void]
         def rest = @pool.rest
 
-        # @return [Float, nil] when to call {#tend} at the latest
         def deadline
           soonest = [@pool.enough_until, @pace.again_at].compact.min unless @waiting.empty?
           soonest = [soonest, @postponed.next_at].compact.min unless @postponed.empty?
@@ -136,26 +107,20 @@ module Hikyaku
           soonest
         end
 
-        # @return [String] a sentence
         def explain
           way = @link.round_trip ? "; a round trip takes #{(@link.round_trip * 1e3).round(1)} ms#{", #{(@link.rate / 1e3).round(1)} kB come in a second" if @link.rate}" : ""
           limit = @verdict.most_per_connection ? "; it answers #{@verdict.most_per_connection} on a connection" : ""
           "#{@route} #{@verdict.explanation(@clock.call)}#{way}#{limit}"
         end
 
-        # @return [void]
         def close
           @demand.over
           remember
           @pool.close
         end
 
-        # @return [Array<Exchange>] all that is not answered, which is forgotten here
         def give_up = @waiting.clear + @postponed.clear + connections.flat_map { |connection| connection.pipeline.give_up }
 
-        # @param exchanges [Array<Exchange>] whose answers nobody wants any more
-        # @param now [Float] seconds of the monotonic clock
-        # @return [Array<Exchange>] those that are let go, with their connections
         def abandon(exchanges, now)
           abandonment = Abandonment.new(connections, exchanges, @link)
           waiting = exchanges - connections.flat_map(&:unanswered)
@@ -171,17 +136,14 @@ module Hikyaku
 
         # What a connection tells.
 
-        # @api private
         def opened(round_trip)
           @link.connected(round_trip) if round_trip
         end
 
-        # @api private
         def received(bytes, now)
           busy? ? @link.received(bytes, now, limited: @waiting.empty?) : @link.idle
         end
 
-        # @api private
         def head(connection, response)
           probed(connection) if connection.probing && connection.pipeline.midway?
           @verdict.met(response, @clock.call) if connection.pipeline.answered.zero? || response.minor.zero?
@@ -189,8 +151,6 @@ module Hikyaku
         end
 
         # What is coming is long.
-        #
-        # @api private
         def hold(connection)
           connection.held = true
           return unless connection.unanswered.size > 1
@@ -198,7 +158,6 @@ module Hikyaku
           connection.probing = false # whether the second would have been answered, nobody saw
         end
 
-        # @api private
         def answered(connection, exchange, response, bytes)
           @link.answered(bytes) unless exchange.conditional? || bytes > Lateness::LARGE_BYTES || alone?(connection)
           alone_answered(connection, exchange, bytes) if connection.pipeline.batch_size == 1 && @pool.under_way.zero?
@@ -211,7 +170,6 @@ module Hikyaku
           batch_answered(connection)
         end
 
-        # @api private
         def broke(connection, cause, error)
           @pool.delete(connection)
           unanswered = connection.pipeline.give_up
@@ -253,7 +211,6 @@ module Hikyaku
 
         def more? = @waiting.count(:pipelined).positive?
 
-        # @return [Integer, nil] requests on each connection that keep its server busy until the next come; nil where none are to come
         def enough
           return unless more?
           return FEW if @pace.again_at # they come very soon
@@ -261,8 +218,6 @@ module Hikyaku
         end
 
         # What is alone, where a connection stands idle: most requests of most programs.
-        #
-        # @return [Boolean]
         def ask_at_once(now)
           return false unless @waiting.size == 1 && @waiting.count(:pipelined) == 1
           connection = @pool.idle or return false

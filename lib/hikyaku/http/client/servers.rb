@@ -12,11 +12,6 @@ module Hikyaku
         MOST = 500
         private_constant :MOST
 
-        # @param settings [Settings]
-        # @param driver [Driver] which moves them
-        # @param memory [Memory]
-        # @param clock [#call] seconds of the wall clock
-        # @param most [Integer]
         def initialize(settings, driver, memory, clock:, most: MOST)
           @settings = settings
           @driver = driver
@@ -27,15 +22,10 @@ module Hikyaku
           @servers = {}
         end
 
-        # @param origin [Origin]
-        # @return [ServerManager]
-        # @raise [InvalidURL] there is no way to it
         def [](origin) = @servers[origin] || add(origin)
 
-        # @return [Array<ServerManager>]
         def to_a = @servers.values
 
-        # @return [Integer]
         def size = @servers.size
 
         private

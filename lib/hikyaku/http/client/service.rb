@@ -12,18 +12,12 @@ module Hikyaku
         def initialize = @seconds = nil
 
         # An answer came to what was asked while nothing else was under way.
-        #
-        # @param exchange [Exchange]
-        # @param round_trip [Float, nil] seconds
-        # @return [void]
         def answered(exchange, round_trip)
           return unless exchange.begun_at && exchange.sent_at
           worked = [exchange.begun_at - exchange.sent_at - round_trip.to_f, 0].max
           @seconds = @seconds ? @seconds + (worked - @seconds) * WEIGHT : worked
         end
 
-        # @param round_trip [Float, nil] seconds
-        # @return [Boolean]
         def slow?(round_trip) = !@seconds.nil? && @seconds > [SLOW, round_trip.to_f].max
       end
     end

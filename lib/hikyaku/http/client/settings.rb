@@ -19,55 +19,31 @@ module Hikyaku
         MOST_RETRIES = 20
         private_constant :SHORTEST, :MOST_RETRIES
 
-        # @return [Timeouts]
         attr_reader :timeouts
-        # @return [Numeric, nil] seconds for a request, redirects and all
         attr_reader :total
-        # @return [Integer] connections to one origin
         attr_reader :max_connections
-        # @return [Boolean] whether requests may be pipelined at all
         attr_reader :pipelining
-        # @return [Numeric] seconds that a connection is kept when nothing is under way
         attr_reader :keep_idle
-        # @return [Integer] redirects that are followed
         attr_reader :max_redirects
-        # @return [Integer] bytes of a body, decoded
         attr_reader :max_body_bytes
-        # @return [String, nil] what is said to a server about who asks
         attr_reader :user_agent
-        # @return [String, nil] the content codings that are offered; nil: bodies are left as they are
         attr_reader :codings
-        # @return [Cache, nil]
         attr_reader :cache
-        # @return [Tags]
         attr_reader :tags
-        # @return [#parse, #cookies, nil] a jar: HTTP::CookieJar of the gem http-cookie, or what behaves as it does
         attr_reader :cookies
-        # @return [Symbol, String, nil] see {Route.to}
         attr_reader :proxy
-        # @return [String, nil] the path of the socket on which every origin is reached
         attr_reader :unix_socket
-        # @return [#call, nil] see {Dialer#initialize}
         attr_reader :destinations
-        # @return [Integer] times that a server which asks for patience is asked again
         attr_reader :retries
-        # @return [Numeric] seconds that are waited for that at most, each time
         attr_reader :max_retry_wait
-        # @return [Boolean] whether an answer of the status 400 or above is a failure
         attr_reader :raise_for_status
-        # @return [#instrument, nil] which is told of each request
         attr_reader :instrumenter
-        # @return [OpenSSL::SSL::SSLContext]
         attr_reader :tls_context
-        # @return [Boolean] whether a certificate has to be of the host that is asked, from somebody who is trusted
         def verify? = @tls_context.verify_mode != OpenSSL::SSL::VERIFY_NONE
 
-        # @return [Hash] see {Parser#initialize}
         attr_reader :limits
-        # @return [Array<Array(String, String)>] of every request
         attr_reader :headers
 
-        # @api private see {Client#initialize}
         def initialize(timeouts: {}, max_connections: 6, pipelining: true, keep_idle: 30, max_redirects: 10, max_body_bytes: 67_108_864, user_agent: "hikyaku/#{VERSION}", decode: true,
           cache: nil, cookies: nil, proxy: :environment, unix_socket: nil, destinations: nil, ca_file: nil, verify: true, client_cert: nil, client_key: nil, client_key_password: nil,
           headers: {}, limits: {}, retries: 0, max_retry_wait: 60, raise_for_status: false, instrumenter: nil)
@@ -101,10 +77,6 @@ module Hikyaku
           freeze
         end
 
-        # @param name [Symbol] what it is called
-        # @param value [Numeric, nil] seconds for all of a request
-        # @return [Numeric, nil] the same
-        # @raise [ArgumentError] it is neither a number above 0, nor nil
         def seconds(name, value) = value && checked(name, value, SHORTEST..)
 
         private

@@ -16,7 +16,6 @@ module Hikyaku
         AGAIN = 0.25
         private_constant :REPETITIONS, :AGAIN
 
-        # @param line [Line]
         def initialize(line)
           @line = line
           @excused_until = -Float::INFINITY
@@ -24,31 +23,17 @@ module Hikyaku
         end
 
         # Something came, or was asked on a connection that was idle.
-        #
-        # @return [void]
         def broken = @before = @passed_at = nil
 
         # To be called in each turn while something is due.
-        #
-        # @param own [Float] bytes that are to come on this connection
-        # @param now [Float] seconds of the monotonic clock
-        # @return [void]
         def look(own, now)
           @before ||= @line.brought + [@line.due - own, 0].max
           @passed_at ||= now if @line.brought >= @before || @line.due <= own
         end
 
-        # @param moved_at [Float] seconds of the monotonic clock, when something last came here
-        # @return [Float] the same, since when it could have come again
         def since(moved_at) = [moved_at, @passed_at || @line.moved_at, @excused_until].max
 
         # By what the kernel knows of it, where it tells: see {Transport}.
-        #
-        # @param io [#to_io]
-        # @param since [Float] seconds of the monotonic clock
-        # @param seconds [Float] for how long nothing has come since then, when it is late
-        # @param now [Float] seconds of the monotonic clock
-        # @return [Boolean] whether it is not late yet; {#since} has changed then
         def excused?(io, since, seconds, now)
           transport = Transport.of(io) or return false
           late_at = transport.unacknowledged ? now + AGAIN : [since, now - transport.acknowledged_before].max + [seconds, REPETITIONS * transport.timeout].max

@@ -4,8 +4,6 @@ module Hikyaku
   module HTTP
     class Client
       # The entity tags that resources were known by lately: see {Association.doubt}. All of it while the driver's lock is held.
-      #
-      # @api private
       class Tags
         MOST_URLS = 1_000
         MOST_OF_A_URL = 4
@@ -17,13 +15,8 @@ module Hikyaku
           @known = {}
         end
 
-        # @param url [String]
-        # @return [Array<String>]
         def etag(url) = @known.fetch(url, NONE)
 
-        # @param url [String]
-        # @param tag [String] of an answer that was taken for that of this URL; a long one is passed over
-        # @return [void]
         def note(url, tag)
           return if tag.bytesize > MAX_BYTES
           @known[url] = [*((@known.delete(url) || NONE) - [tag]), tag].last(MOST_OF_A_URL)

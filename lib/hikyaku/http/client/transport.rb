@@ -24,8 +24,6 @@ module Hikyaku
         TIMEOUT, UNACKNOWLEDGED, ACKNOWLEDGED, ROUND_TRIP = 2, 6, 14, 17
         private_constant :SMOOTHING, :INFO, :TIMEOUT, :UNACKNOWLEDGED, :ACKNOWLEDGED, :ROUND_TRIP
 
-        # @param io [#to_io]
-        # @return [Transport, nil]
         def self.of(io)
           words = INFO && io.to_io.getsockopt(Socket::IPPROTO_TCP, INFO).unpack("L*")
           return if words.nil? || words.size <= ROUND_TRIP
@@ -34,8 +32,6 @@ module Hikyaku
           nil # its end is told elsewhere
         end
 
-        # @param before [Transport] that of the same connection, before one packet was sent that is acknowledged now
-        # @return [Float] seconds by which that packet's round trip was longer
         def longer_than(before) = SMOOTHING * (round_trip - before.round_trip)
       end
     end

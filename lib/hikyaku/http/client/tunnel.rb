@@ -11,8 +11,6 @@ module Hikyaku
         PIECE = 4_096
         private_constant :PIECE
 
-        # @param socket [Socket] to the proxy
-        # @param route [Route]
         def initialize(socket, route)
           @socket = socket
           where = "#{route.origin.host}:#{route.origin.port}"
@@ -23,8 +21,6 @@ module Hikyaku
           @route = route
         end
 
-        # @return [Symbol, nil] what it waits for: :readable, :writable; nil when it stands
-        # @raise [ConnectFailed]
         def step
           return :writable unless written?
           loop do

@@ -14,12 +14,8 @@ module Hikyaku
         PIECE = 65_536 # bytes
         private_constant :PIECE
 
-        # @return [IO, nil] that has to become readable before there is more
         attr_reader :awaited
 
-        # @param body [#read]
-        # @param url [String] of its request
-        # @param length [Integer, nil] bytes that were announced; nil: it goes in chunks
         def initialize(body, url, length)
           @body = body
           @url = url
@@ -29,14 +25,10 @@ module Hikyaku
           @ended = false
         end
 
-        # @return [Boolean] whether all of it was read
         def ended? = @ended
 
-        # @return [Boolean] whether its request is whole without it
         def nothing? = @length == 0
 
-        # @return [String, nil] what is to be written next; nil: there is none, or none yet
-        # @raise [BodyFailed]
         def next
           bytes = (@left == 0) ? "" : read([@left, PIECE].compact.min)
           return unless bytes

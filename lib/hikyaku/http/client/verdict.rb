@@ -48,11 +48,8 @@ module Hikyaku
         MOST_CHARGED = 64 # mishaps of a kind that may be taken back
         private_constant :MOST_CHARGED, :ASKS_WHO, :PENALTIES, :BEST, :PROBED, :HALF_LIFE, :BAN, :WORDS
 
-        # @return [Limit]
         attr_reader :limit
 
-        # @param record [Hash, nil] what {#record} gave once
-        # @param now [Float] seconds of the wall clock
         def initialize(record = nil, now:)
           @state = :unknown
           @score = 0.0
@@ -63,22 +60,16 @@ module Hikyaku
           recall(record) if record
         end
 
-        # @return [Integer, nil] how many answers the server gives on a connection, where it told or was seen to
         def most_per_connection = @limit.most
 
-        # @return [Symbol] :unknown, :eligible, :pipe or :serial
         def state(now)
           reconsider(now)
           @state
         end
 
-        # @return [Boolean]
         def pipe?(now) = state(now) == :pipe
 
         # An answer came, on a connection where nothing else was asked.
-        #
-        # @param response [Parser::Response]
-        # @return [void]
         def met(response, now)
           ban = objection(response)
           return ban!(ban, now) if ban
@@ -89,8 +80,6 @@ module Hikyaku
         end
 
         # Two requests in one write were both answered, in turn.
-        #
-        # @return [void]
         def probed(now)
           return unless state(now) == :eligible
           @score = PROBED
@@ -99,15 +88,11 @@ module Hikyaku
         end
 
         # All that was under way was answered.
-        #
-        # @return [void]
         def succeeded(now)
           decay(now)
           @score = [@score + 1, BEST].min
         end
 
-        # @param what [Symbol] a key of PENALTIES
-        # @return [void]
         def failed(what, now)
           return if @state == :serial
           decay(now)
@@ -117,9 +102,6 @@ module Hikyaku
         end
 
         # What looked like a mishap was none: what is left of its cost is given back, if it cost anything.
-        #
-        # @param what [Symbol] as it was told to {#failed}
-        # @return [void]
         def forgive(what, now)
           return unless @score.finite?
           @limit.forgive
@@ -129,9 +111,6 @@ module Hikyaku
         end
 
         # No pipelining for a day.
-        #
-        # @param what [Symbol] :corrupt, :doubtful, :old or :bound, or the name of a suspect
-        # @return [void]
         def ban!(what, now)
           @score = -Float::INFINITY
           @charged.clear
@@ -139,13 +118,8 @@ module Hikyaku
         end
 
         # The server closed after so many answers, without being in trouble.
-        #
-        # @param count [Integer]
-        # @param told [Boolean] whether it said so; else it has to happen twice
-        # @return [void]
         def closed_after(count, told: true) = @limit.closed_after(count, told: told)
 
-        # @return [String] a sentence
         def explanation(now)
           case state(now)
           when :pipe then "is pipelined: it answered two requests of one segment, and nothing has gone wrong that counts (score #{@score.round(1)})"
@@ -155,7 +129,6 @@ module Hikyaku
           end
         end
 
-        # @return [Hash] of JSON's values
         def record
           {"state" => @state.to_s, "score" => @score.finite? ? @score.round(2) : nil, "why" => @why&.to_s, "since" => @since.round, "scored_at" => @scored_at.round,
            **@limit.record}.compact

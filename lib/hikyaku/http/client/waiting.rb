@@ -16,38 +16,24 @@ module Hikyaku
           @pipelined = @lines.fetch(:pipelined)
         end
 
-        # @param exchange [Exchange]
-        # @return [void]
         def add(exchange)
           line = @lines.fetch(kind(exchange))
           line.insert(line.bsearch_index { |other| order(other, exchange) > 0 } || line.size, exchange)
         end
 
-        # @return [Integer]
         def size = @all.sum(&:size)
 
-        # @return [Boolean]
         def empty? = @pipelined.empty? && @all.all?(&:empty?)
 
-        # @param kinds [Array<Symbol>] those of KINDS
-        # @return [Integer] how many of these wait
         def count(*kinds) = kinds.sum { |kind| @lines.fetch(kind).size }
 
-        # @return [Exchange, nil] the most urgent of all
         def first = heads.map(&:first).min { |one, other| order(one, other) }
 
-        # @param least [Integer]
-        # @param most [Integer]
-        # @return [Array<Exchange>, nil] the first that may go behind others, which wait no more; nil where there are fewer
         def take_pipelined(least, most = least)
           @pipelined.shift([least, most].max) if @pipelined.size >= least
         end
 
         # Offers each in turn, the most urgent first; when one has no place, those of its kind behind it have none either.
-        #
-        # @yieldparam exchange [Exchange]
-        # @yieldreturn [Boolean] whether it has a place, and waits no more
-        # @return [void]
         def hand_out
           lines = heads
           until lines.empty?
@@ -59,11 +45,8 @@ module Hikyaku
         end
 
         # Those that nobody wants any more.
-        #
-        # @return [void]
         def drop_canceled = @all.each { |line| line.reject!(&:canceled?) unless line.empty? }
 
-        # @return [Array<Exchange>] all, which are forgotten here
         def clear
           all = @all.flatten(1).sort { |one, other| order(one, other) }
           @all.each(&:clear)

@@ -13,11 +13,6 @@ module Hikyaku
 
         module_function
 
-        # @param request [Request]
-        # @param settings [Settings]
-        # @param route [Route]
-        # @param first [Boolean] whether it is the first on its connection: only this one says who asks
-        # @return [String] its head, and its body where that is a String
         def request(request, settings, route, first:)
           target = route.absolute_form? ? request.address.url : request.address.target
           out = "#{request.method} #{target} HTTP/1.1\r\n"
@@ -31,8 +26,6 @@ module Hikyaku
           body(out, request)
         end
 
-        # @param bytes [String]
-        # @return [String] as a chunk; what is empty ends the body (RFC 9112, section 7.1)
         def chunk(bytes) = "#{bytes.bytesize.to_s(16)}\r\n".b << bytes << "\r\n"
 
         def codings?(request, settings)

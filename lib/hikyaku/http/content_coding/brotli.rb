@@ -9,35 +9,26 @@ module Hikyaku
       # The coding br, with the gem brotli. What follows its end is passed over.
       #
       # RFC 7932.
-      #
-      # @api private
       class Brotli
         # In a version that can stop in between.
         LIBRARY = Library.new("brotli") { defined?(::Brotli::Decompressor) && ::Brotli::Decompressor.method_defined?(:can_accept_more_data) }
         PIECE = 65_536 # bytes that come out at once
         private_constant :PIECE
 
-        # @return [Boolean] whether its gem is there
         def self.available? = LIBRARY.there?
 
-        # @param decompressor [#process, #finished?, #can_accept_more_data]
         def initialize(decompressor = ::Brotli::Decompressor.new)
           @decompressor = decompressor
         end
 
-        # @param bytes [String]
-        # @return [Array(String, (String, nil))] see {Decoder#initialize}
-        # @raise [Corrupt]
         def step(bytes)
           return ["", nil] if complete?
           out = process(bytes)
           [out, (complete? || out.empty? || @decompressor.can_accept_more_data) ? nil : ""]
         end
 
-        # @return [Boolean] whether it may end here
         def complete? = @decompressor.finished?
 
-        # @return [Boolean] never: there is nothing to tell by
         def mislabelled? = false
 
         private

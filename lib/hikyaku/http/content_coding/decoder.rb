@@ -15,10 +15,6 @@ module Hikyaku
         ENOUGH = 65_536
         private_constant :ENOUGH
 
-        # @api private
-        # @param stages [Array<#step, #complete?, #mislabelled?>] what undoes each coding: `step(bytes)` gives a piece of at most about half a megabyte, perhaps
-        #   an empty one, and what is to be given to the next step; nil: it has given all that it can
-        # @param max_bytes [Integer, nil]
         def initialize(stages, max_bytes:)
           @stages = stages
           @max_bytes = max_bytes
@@ -28,10 +24,6 @@ module Hikyaku
           @failure = @before = nil
         end
 
-        # @param piece [String] of the body, as it came
-        # @return [String] all that it becomes, binary; it may be empty
-        # @raise [Corrupt] and again by every call that follows
-        # @raise [TooLarge] the same; the limit holds for what lies between two codings, too
         def <<(piece)
           @before = @sizes.dup
           feed(piece)
@@ -45,15 +37,10 @@ module Hikyaku
         end
 
         # Takes a piece, and decodes nothing of it yet.
-        #
-        # @param piece [String] of the body, as it came
-        # @return [void]
         def feed(piece)
           @queue << piece.b unless piece.empty?
         end
 
-        # @return [String, nil] what comes next of the body, binary, less than a megabyte; nil: there is none before more is fed
-        # @raise [Corrupt, TooLarge] as of {#<<}
         def next
           guarded do
             decoded = nil
@@ -65,9 +52,6 @@ module Hikyaku
         end
 
         # Says that nothing more comes. All that there is has to be taken before.
-        #
-        # @return [String] what was held back, binary
-        # @raise [Corrupt] it ended too early
         def finish
           guarded do
             @stages.each_with_index do |stage, index|
@@ -78,10 +62,8 @@ module Hikyaku
           "".b
         end
 
-        # @return [Boolean] whether it was labelled gzip, is not, and was left as it is
         def mislabelled? = @stages.any?(&:mislabelled?)
 
-        # @return [String] without the bytes
         def inspect = "#<#{self.class} #{@sizes.join(" ")}>"
 
         private

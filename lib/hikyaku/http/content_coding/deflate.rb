@@ -8,8 +8,6 @@ module Hikyaku
       # The coding deflate, which is zlib's format; many servers send bare deflate instead, and browsers take both.
       #
       # RFC 9110, section 8.4.1.2; RFC 1950, section 2.2.
-      #
-      # @api private
       class Deflate
         HEAD_BYTES = 2
         private_constant :HEAD_BYTES
@@ -21,19 +19,14 @@ module Hikyaku
           @inflation = nil
         end
 
-        # @param bytes [String]
-        # @return [Array(String, (String, nil))] see {Decoder#initialize}
-        # @raise [Corrupt]
         def step(bytes)
           return [Inflation::EMPTY, nil] if complete?
           step, rest = Inflation.cut(bytes)
           [take(step), rest]
         end
 
-        # @return [Boolean] whether it may end here
         def complete? = !@inflation.nil? && @inflation.finished?
 
-        # @return [Boolean] never: there is nothing to tell by
         def mislabelled? = false
 
         private

@@ -13,8 +13,6 @@ module Hikyaku
       # What does not begin as gzip is passed on as it is: some servers label so what is not. What follows the last member is passed over.
       #
       # RFC 9110, section 8.4.1.3; RFC 1952.
-      #
-      # @api private
       class Gzip
         MAGIC = "\x1F\x8B".b.freeze
         WITH_HEAD = Zlib::MAX_WBITS + 16
@@ -27,9 +25,6 @@ module Hikyaku
           @held = String.new(encoding: Encoding::BINARY)
         end
 
-        # @param bytes [String]
-        # @return [Array(String, (String, nil))] see {Decoder#initialize}
-        # @raise [Corrupt]
         def step(bytes)
           return [bytes, nil] if @state == :plain
           step, rest = Inflation.cut(bytes)
@@ -38,10 +33,8 @@ module Hikyaku
           [out, rest]
         end
 
-        # @return [Boolean] whether it may end here
         def complete? = @state != :member && !(@state == :start && !@held.empty?)
 
-        # @return [Boolean] whether it is none
         def mislabelled? = @state == :plain
 
         private

@@ -10,8 +10,6 @@ module Hikyaku
       # The coding zstd, with the gem zstd-ruby. It has no limit on the window, and does not tell where a frame ends: {Frames} does.
       #
       # RFC 8878; RFC 9659.
-      #
-      # @api private
       class Zstandard
         # In a version that can stop in between.
         LIBRARY = Library.new("zstd-ruby") { defined?(::Zstd::StreamingDecompress) && ::Zstd::StreamingDecompress.method_defined?(:decompress_with_pos) }
@@ -19,10 +17,8 @@ module Hikyaku
         PIECE = 131_072
         private_constant :PIECE
 
-        # @return [Boolean] whether its gem is there
         def self.available? = LIBRARY.there?
 
-        # @param decompressor [#decompress_with_pos]
         def initialize(decompressor = ::Zstd::StreamingDecompress.new)
           @decompressor = decompressor
           @frames = Frames.new
@@ -30,9 +26,6 @@ module Hikyaku
           @full = false
         end
 
-        # @param bytes [String]
-        # @return [Array(String, (String, nil))] see {Decoder#initialize}
-        # @raise [Corrupt]
         def step(bytes)
           @rest << @frames.take(bytes)
           return ["", nil] unless more?
@@ -43,10 +36,8 @@ module Hikyaku
           [out, more? ? "" : nil]
         end
 
-        # @return [Boolean] whether it may end here
         def complete? = @frames.complete?
 
-        # @return [Boolean] never: what is no frame is corrupt
         def mislabelled? = false
 
         private

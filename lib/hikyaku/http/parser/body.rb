@@ -14,8 +14,6 @@ module Hikyaku
       #       └─ 0 ──► trailer ──► trailer … ──────────► ended      chunked
       #
       # RFC 9112, sections 6 and 7.
-      #
-      # @api private
       class Body
         # 16 hexadecimal digits make every number below 2**64.
         SIZE = /\A[0-9A-Fa-f]{1,16}(?=;|\z)/n
@@ -37,8 +35,6 @@ module Hikyaku
 
         def until_close? = @framing == :until_close
 
-        # @return [String, Symbol, nil] a piece of the body, :end, or nil when more bytes are needed
-        # @raise [Malformed]
         def next
           until @state == :ended
             return if @input.empty?

@@ -8,8 +8,6 @@ module Hikyaku
       # One header or trailer line.
       #
       # RFC 9112, section 5; RFC 9110, section 5.
-      #
-      # @api private
       module Field
         TOKEN = /[!#$%&'*+\-.^_`|~0-9A-Za-z]+/n
         NAME = /\A#{TOKEN}:/n
@@ -19,9 +17,6 @@ module Hikyaku
 
         module_function
 
-        # @param line [String]
-        # @return [Array(String, String)] name and value
-        # @raise [Malformed]
         def parse(line)
           raise Malformed.new(:folded) if line.start_with?(" ", "\t")
           name = line[NAME] or raise Malformed.new(:header_name)
@@ -30,16 +25,10 @@ module Hikyaku
           [name.chop.freeze, value.strip.freeze].freeze
         end
 
-        # @param headers [Array<Array(String, String)>]
-        # @param name [String] in lower case
-        # @return [Array<String>]
         def values(headers, name)
           headers.filter_map { |each, value| value if each.bytesize == name.bytesize && each.casecmp?(name) }
         end
 
-        # @param headers [Array<Array(String, String)>]
-        # @param name [String] in lower case
-        # @return [Array<String>] the members of a list, over all fields of the name; empty ones included
         def members(headers, name)
           values(headers, name).flat_map { |value| value.empty? ? [value] : value.split(",", -1).map(&:strip) }
         end

@@ -9,22 +9,16 @@ module Hikyaku
       # How long a body is, by the fields of its head.
       #
       # RFC 9112, section 6.
-      #
-      # @api private
       class Framing
         # The longest number below 2**64 has 20 digits.
         LENGTH = /\A[0-9]{1,20}\z/n
         BEYOND = 2**64
         private_constant :LENGTH, :BEYOND
 
-        # @return [Symbol] :none, :length, :chunked or :until_close
         attr_reader :kind
-        # @return [Integer, nil] bytes, where the kind is :length
         attr_reader :length
 
         # What the fields say, whoever sent them; without any there is no body.
-        #
-        # @raise [Malformed]
         def self.of(headers, minor)
           lengths = Field.values(headers, "content-length")
           codings = Field.members(headers, "transfer-encoding")
@@ -44,8 +38,6 @@ module Hikyaku
 
         # RFC 9110, section 8.6: a length that is said several times, always the same, in fields or in a list, is said once. Nobody reads it differently, as
         # long as it is passed on so.
-        #
-        # @return [Array] the fields, of a response
         def self.one_length(headers)
           values = Field.values(headers, "content-length")
           return headers unless values.size > 1 || values.first&.include?(",")

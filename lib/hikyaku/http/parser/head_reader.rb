@@ -11,8 +11,6 @@ module Hikyaku
   module HTTP
     class Parser
       # Reads heads line by line: a malformed start line is told at once, malformed fields when the head is whole.
-      #
-      # @api private
       class HeadReader
         def initialize(kind, input, limits)
           @kind = kind
@@ -27,9 +25,6 @@ module Hikyaku
         # Whether something of a head was taken that is not whole yet.
         def begun? = @start_line || @empty_lines > 0
 
-        # @param request_method [String] of the request that a response answers
-        # @return [Request, Response, nil]
-        # @raise [Malformed]
         def read(request_method)
           line, headers, bytes = lines
           return unless line

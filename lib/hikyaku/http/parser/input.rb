@@ -6,8 +6,6 @@ module Hikyaku
   module HTTP
     class Parser
       # The bytes that have arrived and were not taken yet.
-      #
-      # @api private
       class Input
         CR = "\r".ord
         private_constant :CR
@@ -31,8 +29,6 @@ module Hikyaku
           @bytes << ((bytes.encoding == Encoding::BINARY) ? bytes : bytes.b)
         end
 
-        # @yieldparam bytes [String] which are not to be changed
-        # @yieldparam at [Integer] where what was not taken begins
         def look = yield(@bytes, @at)
 
         # Takes what was looked at.
@@ -50,14 +46,6 @@ module Hikyaku
         end
 
         # Takes a line whose end is there; what was looked through for it once is not looked through again.
-        #
-        # @param longest [Integer] bytes without its end
-        # @param budget [Integer] bytes with its end
-        # @param bare [Boolean] whether LF alone ends it as well
-        # @param long [Symbol] why a line beyond `longest` is refused
-        # @param over [Symbol] why one beyond `budget` is
-        # @return [String, nil] without its end
-        # @raise [Malformed]
         def line(longest:, long:, budget: Float::INFINITY, over: long, bare: false)
           window = [longest + 2, budget].min
           seen = [size, window].min

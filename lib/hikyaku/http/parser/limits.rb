@@ -4,8 +4,6 @@ module Hikyaku
   module HTTP
     class Parser
       # How much is read before it is refused.
-      #
-      # @api private
       class Limits
         attr_reader :leading_lines, :method_bytes, :target_bytes, :line_bytes, :head_bytes, :headers, :chunk_line_bytes, :trailer_bytes
 

@@ -7,19 +7,14 @@ module Hikyaku
   module HTTP
     class Parser
       # Reads heads of responses as {HeadReader} does, by the parser of the engine in C: `hikyaku/native` brings `_limit` and `_read`.
-      #
-      # @api private
       class NativeHeadReader
         # So many fields have room on the stack, or nearly.
         MOST_HEADERS = 1_000
         MOST_BYTES = 2**40
         private_constant :MOST_HEADERS, :MOST_BYTES
 
-        # @return [Boolean] whether the extension has been loaded
         def self.there? = private_method_defined?(:_read)
 
-        # @param limits [Limits]
-        # @return [Boolean] whether it keeps to these
         def self.keeps?(limits) = limits.headers <= MOST_HEADERS
 
         def initialize(input, limits)
@@ -31,7 +26,6 @@ module Hikyaku
         # Nothing is taken before the head is whole.
         def begun? = false
 
-        # @see HeadReader#read
         def read(request_method)
           return if @input.empty?
           found = @input.look { |bytes, at| _read(bytes, at, request_method) } or return

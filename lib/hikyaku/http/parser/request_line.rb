@@ -11,8 +11,6 @@ module Hikyaku
       # method SP request-target SP HTTP-version
       #
       # RFC 9112, section 3.
-      #
-      # @api private
       class RequestLine
         METHOD = /\A#{Field::TOKEN}(?= )/n
         # Visible ASCII without the "#", and bytes beyond ASCII: no URL has them, but programs send them, and a path or query
@@ -22,8 +20,6 @@ module Hikyaku
 
         attr_reader :method, :target, :minor
 
-        # @return [RequestLine]
-        # @raise [Malformed]
         def self.parse(line, limits)
           method = line[METHOD] or raise Malformed.new(:method)
           raise Malformed.new(:method_too_long) if method.bytesize > limits.method_bytes

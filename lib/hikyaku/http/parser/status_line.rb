@@ -10,16 +10,12 @@ module Hikyaku
       # HTTP-version SP status-code [SP reason-phrase]: the specification wants the second space always, servers do not.
       #
       # RFC 9112, section 4.
-      #
-      # @api private
       class StatusLine
         STATUS = /\A[1-9][0-9][0-9](?: |\z)/n
         private_constant :STATUS
 
         attr_reader :status, :reason, :minor
 
-        # @return [StatusLine]
-        # @raise [Malformed]
         def self.parse(line, _limits)
           raise Malformed.new(:start_line) unless line.getbyte(Version::BYTES) == " ".ord
           minor = Version.minor(line.byteslice(0, Version::BYTES))

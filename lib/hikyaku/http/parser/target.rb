@@ -8,8 +8,6 @@ module Hikyaku
       # What a request asks for, in one of four forms.
       #
       # RFC 9112, section 3.2.
-      #
-      # @api private
       class Target
         NAME = /(?:[A-Za-z0-9\-._~!$&'()*+,;=]|%[0-9A-Fa-f]{2})+/n
         # Something like an IPv6 address, which is not looked at more closely: whoever wants to connect to it will.
@@ -19,8 +17,6 @@ module Hikyaku
         private_constant :NAME, :LITERAL, :AUTHORITY, :ABSOLUTE
 
         # Whether these are a host and perhaps a port, without user information and not empty.
-        #
-        # @param port_needed [Boolean] whether there must be a port
         def self.authority?(bytes, port_needed: false)
           match = AUTHORITY.match(bytes) or return false
           port = match[1].to_s

@@ -6,15 +6,11 @@ module Hikyaku
   module HTTP
     class Parser
       # HTTP/1.0 or HTTP/1.1.
-      #
-      # @api private
       module Version
         BYTES = "HTTP/1.1".bytesize
         FORM = /\AHTTP\/([0-9])\.([0-9])\z/n
         private_constant :FORM
 
-        # @return [Integer] 0 or 1
-        # @raise [Malformed]
         def self.minor(version)
           major, minor = FORM.match(version)&.captures
           raise Malformed.new(:start_line) unless major

@@ -23,20 +23,11 @@ module Hikyaku
         PERIOD = 15.0
         private_constant :MOST_SECONDS, :MOST_BYTES, :PERIOD
 
-        # @return [Prefetcher]
         attr_reader :prefetcher
-        # @return [Budget] for reading pages
         attr_reader :budget
-        # @return [Given]
         attr_reader :given
-        # @return [Visits]
         attr_reader :visits
 
-        # @param user [String, nil]
-        # @param memory [Client::Memory]
-        # @param fields [Fields]
-        # @param ahead [Boolean] whether it pipelines and fetches ahead to begin with
-        # @param options [Hash] see {Client#initialize}
         def initialize(user, memory:, fields:, ahead:, **options)
           @user = user
           @ahead = ahead
@@ -50,41 +41,25 @@ module Hikyaku
           @conversations = 0
         end
 
-        # @return [Boolean] whether it pipelines and fetches ahead
         def ahead? = @ahead
 
-        # @return [Clients]
         def clients = @pools.fetch(@ahead)
 
         # Closes connections to servers on which nothing is under way.
-        #
-        # @return [void]
         def rest = @pools.each_value(&:rest)
 
-        # @param headers [Array<Array(String, String)>]
-        # @return [String] see {Clients.credentials}
         def credentials(headers) = Clients.credentials(@user, headers)
 
         # A connection is the user's.
-        #
-        # @return [void]
         def come = @lock.synchronize { @conversations += 1 }
 
         # It has ended. With the last one the browser is gone.
-        #
-        # @return [void]
         def go
           @prefetcher.leave if @lock.synchronize { @conversations -= 1 }.zero?
         end
 
         # A request that may have changed something was answered: what is known of it, and of what the answer names, is known no more, whatever
         # credentials it came with. RFC 9111, section 4.4.
-        #
-        # @param method [String]
-        # @param authority [Forwarding::Authority]
-        # @param target [String]
-        # @param response [Parser::Response]
-        # @return [void]
         def changed(method, authority, target, response)
           answer = {method: method, url: Address.exact(authority.to_s, target).url, status: response.status, headers: response.fields}
           gone = Cache::Invalidation.urls(**answer)
@@ -96,11 +71,8 @@ module Hikyaku
           nil # nothing is kept of such
         end
 
-        # @return [String] the page that shows what the proxy does
         def report = Report.new(@visits, explanations: clients.explanations, ahead: @ahead, token: @token).to_s.b
 
-        # @param token [String] of the report's form
-        # @return [Boolean] whether the switch was turned: it is not by another page's form
         def switch(token)
           return false unless OpenSSL.secure_compare(token, @token)
           @prefetcher.close
@@ -108,13 +80,11 @@ module Hikyaku
           true
         end
 
-        # @return [void]
         def close
           @prefetcher.close
           @pools.each_value(&:close)
         end
 
-        # @return [String]
         def inspect = "#<#{self.class}>"
       end
     end

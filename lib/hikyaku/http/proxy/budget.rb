@@ -5,10 +5,6 @@ module Hikyaku
     class Proxy
       # How much reading pages may cost: so many seconds of a processor and so many bytes at once, and what comes back of them with time. Any thread may spend.
       class Budget
-        # @param seconds [Numeric] of a processor
-        # @param bytes [Integer] of pages, their content coding undone
-        # @param period [Numeric, nil] seconds after which all that was spent has come back; nil: nothing does
-        # @param clock [#call] seconds of the monotonic clock
         def initialize(seconds:, bytes:, period: nil, clock: -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) })
           @most = [seconds, bytes].map(&:to_f)
           @left = @most.dup
@@ -18,14 +14,9 @@ module Hikyaku
           @lock = Mutex.new
         end
 
-        # @return [Boolean] whether there is something of both
         def left? = @lock.synchronize { renew.all?(&:positive?) }
 
         # It is spent already, so that it may be more than there was.
-        #
-        # @param seconds [Numeric]
-        # @param bytes [Integer]
-        # @return [void]
         def spend(seconds, bytes)
           @lock.synchronize { @left = renew.zip([seconds, bytes]).map { |left, spent| left - spent } }
         end

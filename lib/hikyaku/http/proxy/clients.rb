@@ -23,12 +23,6 @@ module Hikyaku
         Entry = Struct.new(:client, :cache, :uses)
         private_constant :Entry
 
-        # @param memory [Client::Memory] what is known of servers is no secret between users
-        # @param cached [Boolean] whether answers are kept
-        # @param most [Integer] that are kept when nobody uses them
-        # @param most_connections [Integer] of all clients, as far as something is idle that can be closed
-        # @param most_bytes [Integer] of all caches
-        # @param options [Hash] see {Client#initialize}
         def initialize(memory, cached: true, most: MOST, most_connections: MOST_CONNECTIONS, most_bytes: MOST_BYTES, **options)
           @memory = memory
           @cached = cached
@@ -41,18 +35,11 @@ module Hikyaku
           @entries = {}
         end
 
-        # @param user [String, nil] of the proxy
-        # @param headers [Array<Array(String, String)>] names in lower case
-        # @return [String] whose requests these are: the same for the same user with the same credentials
         def self.credentials(user, headers)
           said = headers.select { |field| IDENTIFYING.include?(field.first) }
           Digest::SHA256.digest(Marshal.dump([user, said]))
         end
 
-        # @param credentials [String]
-        # @param origin [Origin, nil] who is to be asked: when it is the first time with these credentials, the others may be over there
-        # @yieldparam client [Client] which is not closed meanwhile
-        # @return what the block returns
         def use(credentials, origin = nil)
           entry = enter(credentials, origin)
           begin
@@ -63,9 +50,6 @@ module Hikyaku
         end
 
         # See {Cache#invalidate}: what is stored with any of the credentials goes.
-        #
-        # @param answer [Hash] its arguments
-        # @return [void]
         def invalidate(**answer)
           @lock.synchronize do
             @entries.each_value { |entry| entry.client.together { entry.cache.invalidate(**answer) } if entry.cache }
@@ -73,23 +57,16 @@ module Hikyaku
         end
 
         # Closes all connections on which nothing is under way.
-        #
-        # @return [void]
         def rest = entries.each { |entry| entry.client.rest }
 
-        # @return [Integer] of all clients
         def connections = entries.sum { |entry| entry.client.connections }
 
-        # @return [Integer] of all caches
         def bytes = entries.sum { |entry| entry.cache ? entry.cache.bytes : 0 }
 
-        # @return [Array<String>] of each server that was asked, why it is pipelined, or why not
         def explanations = @lock.synchronize { @entries.values }.flat_map { |entry| entry.client.explanations }.uniq
 
-        # @return [Integer]
         def size = @lock.synchronize { @entries.size }
 
-        # @return [void]
         def close
           @lock.synchronize { @entries.values.tap { @entries = {} } }.each { |entry| entry.client.close }
         end

@@ -28,11 +28,6 @@ module Hikyaku
         INTRODUCTION = 15
         private_constant :INTRODUCTION
 
-        # @param socket [Socket]
-        # @param proxy [Proxy]
-        # @param introduction [Numeric] seconds in which to say who asks, where that has to be said
-        # @yieldparam account [Account] once it is known who asks
-        # @yieldreturn [Boolean] whether there is a place
         def initialize(socket, proxy, introduction: INTRODUCTION, &known)
           @wire = Wire.new(socket, ending: proxy.ending)
           @proxy = proxy
@@ -41,7 +36,6 @@ module Hikyaku
           @account = nil
         end
 
-        # @return [void]
         def run
           while (request = @wire.request)
             break unless answer(request)
@@ -57,7 +51,6 @@ module Hikyaku
 
         private
 
-        # @return [Boolean] whether another request may follow
         def answer(request)
           account = account_of(request) or return unknown(request)
           return say_last(503, "there are too many connections", request) unless introduced?(account)
@@ -83,7 +76,6 @@ module Hikyaku
           upstream.method == "GET" && upstream.target.ascii_only? && request.values("accept").none? { |value| value.match?(EVENTS) }
         end
 
-        # @return [Account, nil]
         def account_of(request)
           return @proxy.account unless @proxy.guard
           user = @proxy.guard.user(request)
@@ -151,7 +143,6 @@ module Hikyaku
           !answer.close?
         end
 
-        # @param read [Boolean] whether the request's body was read: there is none
         def pass(request, upstream, read: false)
           note = @account.visits.of(request["referer"])&.add(upstream.url, :other, :passed, now)
           server = Dial.to(upstream.authority.host, upstream.authority.port, @proxy.destinations)
@@ -201,7 +192,6 @@ module Hikyaku
         # If there is no body between this request and the next.
         def say_and_go_on(status, text, request, fields: []) = say(status, text, request, fields: fields, last: !drained?(request))
 
-        # @return [Boolean] whether another request may follow
         def say(status, text, request, fields: [], last: false)
           reply, body = Reply.plain(status, text, request, fields: fields, last: last || @wire.ending?)
           send_whole(reply, (request&.method == "HEAD") ? "" : body)

@@ -55,11 +55,6 @@ module Hikyaku
         FINAL = %i[own unresolved malformed no_port].freeze
         private_constant :PORTS, :LOCALHOST, :METADATA_NAMES, :MOST_SHOWN, :MACHINE, :SpecialAddresses, :REFUSED, :FINAL
 
-        # @param allow [Array<String>]
-        # @param own [Array<Array(String, Integer)>] addresses and ports at which the proxy listens; one that means all addresses of the
-        #   machine stands for all that it has when it is asked
-        # @param machine [#call] gives the addresses of the machine
-        # @raise [ConfigError] something in `allow` is neither a range, nor an address, nor a name
         def initialize(allow: [], own: [], machine: MACHINE)
           @allowances = allow.map { |text| Allowance.parse(text) }.freeze
           @own = own.flat_map { |address, port| SpecialAddresses.all_in(address).map { |face| [face, port].freeze } }.freeze
@@ -67,11 +62,6 @@ module Hikyaku
           freeze
         end
 
-        # @param host [String] as it was asked for: a name, or an address, of IPv6 with or without its brackets
-        # @param port [Integer]
-        # @param addresses [Array<String, #ip_address>] all that the host resolves to
-        # @return [Array] those of the addresses that may be connected to; at least one
-        # @raise [Refused] there is none
         def check(host, port, addresses)
           host = check_name(host, port)
           reasons = addresses.map { |address| reason(host, port, address) }
@@ -82,11 +72,6 @@ module Hikyaku
         end
 
         # What can be said before the name is resolved.
-        #
-        # @param host [String] as above
-        # @param port [Integer]
-        # @return [String] the host in its normal form
-        # @raise [Refused]
         def check_name(host, port)
           host = normal(host)
           check_port(host, port)
@@ -94,7 +79,6 @@ module Hikyaku
           host
         end
 
-        # @return [String]
         def inspect = "#<#{self.class} #{@allowances.size} allowed>"
 
         private
@@ -108,7 +92,6 @@ module Hikyaku
           refuse(:port, host, port, "is not asked at port #{port}, where something else than HTTP is spoken")
         end
 
-        # @return [Symbol, nil] why it is refused
         def reason(host, port, address)
           text = address.respond_to?(:ip_address) ? address.ip_address : address.to_s
           faces = SpecialAddresses.all_in(text) or return :malformed

@@ -14,11 +14,6 @@ module Hikyaku
 
         module_function
 
-        # @param host [String]
-        # @param port [Integer]
-        # @param destinations [#call] see {Client::Dialer#initialize}
-        # @return [Socket]
-        # @raise [ConnectFailed, TimedOut]
         def to(host, port, destinations)
           reader, writer = IO.pipe
           dialer = Client::Dialer.new(host.delete_prefix("[").delete_suffix("]"), port, timeouts: TIMEOUTS, wake: -> { wake(writer) }, check: destinations)

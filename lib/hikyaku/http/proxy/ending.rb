@@ -9,7 +9,6 @@ module Hikyaku
         PAUSE = 0.02
         private_constant :PAUSE
 
-        # @return [IO] readable from when it is asked for
         attr_reader :io
 
         def initialize
@@ -19,9 +18,6 @@ module Hikyaku
         end
 
         # Who asks twice does not want to wait. Takes no lock.
-        #
-        # @param grace [Numeric] seconds
-        # @return [void]
         def ask(grace)
           @at_once = true if asked? || !grace.positive?
           @grace ||= grace
@@ -30,19 +26,12 @@ module Hikyaku
           nil # it is over
         end
 
-        # @return [Boolean]
         def asked? = !@grace.nil?
 
-        # @return [Boolean] whether nothing is waited for any more
         def at_once? = @at_once
 
-        # @return [Numeric, nil] seconds for which it waits
         attr_reader :grace
 
-        # @param most [Numeric] seconds for which it is waited now
-        # @yield asked again and again
-        # @yieldreturn [Boolean] whether nothing is running any more
-        # @return [Boolean] the same
         def wait(most: @grace)
           deadline = now + [most, @grace].min
           until (over = yield) || @at_once || now >= deadline
@@ -51,7 +40,6 @@ module Hikyaku
           over
         end
 
-        # @return [void]
         def close = [@io, @writer].each(&:close)
 
         private

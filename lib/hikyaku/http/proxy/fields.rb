@@ -40,19 +40,12 @@ module Hikyaku
         private_constant :KINDS, :LEFT_OUT, :KEPT, :OWN_ACCEPT, :COMPRESSED, :COMPRESSED_TYPE, :MOST_NAMES, :MOST_ASKED, :LED_ELSEWHERE, :EVERYTHING, :CODINGS, :NOT_AT_ALL, :KNOWN
 
         class << self
-          # @param answer [Response, Client::Stream]
-          # @param kind [Symbol] see {Kind}
-          # @return [Array<String>] names of fields, in lower case, on which it depends, or may; "*": on anything
           def needed(answer, kind)
             names = answer["vary"].to_s.downcase.split(",").map(&:strip).reject(&:empty?)
             (COMPRESSED.include?(kind) || reusable?(answer)) ? names : names | EVERYTHING
           end
 
           # Of what is compressed already, and came without a content coding, Vary names Accept-Encoding as of everything that the server sends.
-          #
-          # @param answer [Response, Client::Stream]
-          # @param kind [Symbol] see {Kind}
-          # @return [Array<String>] those of {needed} that the next request of the kind has to say
           def lasting(answer, kind)
             names = needed(answer, kind)
             (COMPRESSED.include?(kind) && plain?(answer) && answer["content-type"].to_s.match?(COMPRESSED_TYPE)) ? names - [CODINGS] : names
@@ -60,40 +53,22 @@ module Hikyaku
 
           # Who asks with other fields may be answered with what came, where these are the same. What has no content coding is for everybody who does not
           # refuse that, whatever was said of codings: RFC 9110, sections 12.4.3 and 12.5.3.
-          #
-          # @param answer [Response, Client::Stream]
-          # @param kind [Symbol] see {Kind}
-          # @param said [Array<Array(String, String)>] by the browser
-          # @return [Array<String>] those of {needed} that decide whether the answer is for who says this
           def decisive(answer, kind, said)
             names = needed(answer, kind)
             (plain?(answer) && takes_plain?(said)) ? names - [CODINGS] : names
           end
 
-          # @param answer [Response, Client::Stream]
-          # @return [Boolean] whether it says of itself that it depends on more than header fields
           def any?(answer) = answer["vary"].to_s.include?("*")
 
-          # @param status [Integer]
-          # @return [Boolean] whether it may be so because something was left out
           def refusal?(status) = status >= 400 || LED_ELSEWHERE.include?(status)
 
-          # @param names [Array<String>] on which an answer depends, see {needed} and {decisive}
-          # @param said [Array<Array(String, String)>] by the browser
-          # @param sent [Array<Array(String, String)>]
-          # @return [Boolean] whether something was left out on which it depends
           def missed?(names, said, sent)
             left_out = (said - sent).map(&:first)
             names.include?("*") ? left_out.any? : (names & left_out).any?
           end
 
-          # @param kind [Symbol]
-          # @param values [Array<String>] of the field Accept
-          # @return [Boolean] whether a browser says that by itself of such a resource
           def own_accept?(kind, values) = values.all? { |value| OWN_ACCEPT[kind]&.match?(value) }
 
-          # @param headers [Array<Array(String, String)>]
-          # @return [Array<String>] names of those that browsers do not say by themselves of what is in a page
           def unknown(headers) = headers.map(&:first).uniq - KNOWN
 
           private
@@ -116,8 +91,6 @@ module Hikyaku
           end
         end
 
-        # @param memory [Client::Memory]
-        # @param all [Boolean] whether every field goes on, always
         def initialize(memory, all: false)
           @memory = memory
           @all = all
@@ -125,10 +98,6 @@ module Hikyaku
           @asked = {}
         end
 
-        # @param origin [Origin]
-        # @param kind [Symbol] see {Kind}
-        # @param headers [Array<Array(String, String)>] end-to-end fields as the browser said them, names in lower case
-        # @return [Array<Array(String, String)>] those that go on
         def for(origin, kind, headers)
           return headers if @all || !ordinary?(kind, headers)
           needed = varied(origin, kind) || (first?(origin, kind) ? EVERYTHING : [])
@@ -137,9 +106,6 @@ module Hikyaku
         end
 
         # An answer came, of whatever status: on what one depends, the next may.
-        #
-        # @param names [Array<String>] see {lasting}
-        # @return [void]
         def answered(origin, kind, names)
           return unless KINDS.include?(kind)
           known = varied(origin, kind)
@@ -149,8 +115,6 @@ module Hikyaku
         end
 
         # It refused a request that carried less.
-        #
-        # @return [void]
         def refused(origin, kind) = write(origin, kind, EVERYTHING)
 
         private

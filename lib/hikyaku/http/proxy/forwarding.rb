@@ -31,11 +31,6 @@ module Hikyaku
         private_constant :HOPS_COUNTED, :HOPS, :SCHEME
 
         class << self
-          # @param request [Parser::Request] with an absolute http URL as its target
-          # @param via [String, #for, nil] the name that the proxy gives itself in the field Via, by which it knows requests that come back to it,
-          #   or what gives it for an {Authority}; nil: no such field
-          # @return [Upstream, Answer] what is asked for upstream; or what is answered right away: a request that may not be forwarded any further
-          # @raise [Refused] it is not passed on
           def request(request, via: VIA)
             authority = authority_of(request)
             refuse(400, "a #{request.method} request with a body is not passed on: servers do not agree whether it has one") if body_forbidden?(request)
@@ -47,38 +42,22 @@ module Hikyaku
             Upstream.new(request, authority, hops: hops && hops - 1, via: via)
           end
 
-          # @param request [Parser::Request] a CONNECT request
-          # @return [Authority] to where
-          # @raise [Refused] it is no such request, or the place is none
           def tunnel(request)
             refuse(400, "a #{request.method} request asks for no tunnel") unless request.method == "CONNECT"
             Authority.parse(request.target, port: nil)
           end
 
-          # @param response [Parser::Response] a final one
-          # @param request [Parser::Request] which it answers
-          # @param via [String, nil] see {Upstream#via}
-          # @param close [Boolean] whether the connection to the browser is closed afterwards in any case
-          # @return [Downstream]
-          # @raise [Refused] it is not passed on
           def response(response, request, via: VIA, close: false)
             raise ArgumentError, "an interim response is passed on by interim()" if response.interim?
             check_status(response.status)
             Downstream.new(response, request, via: via, close: close)
           end
 
-          # @param status [Integer] of a final response
-          # @return [void]
-          # @raise [Refused] it is none that a server may give
           def check_status(status)
             refuse(502, "the server switches protocols, which it was not asked to") if status == 101
             refuse(502, "the server asks for the authentication that proxies ask for") if status == 407
           end
 
-          # @param response [Parser::Response] an interim one
-          # @param request [Parser::Request] which it answers
-          # @param via [String, nil] see {Upstream#via}
-          # @return [String, nil] what the browser is sent; nil: nothing, as it does not know such, or does not wait for 100 (Continue)
           def interim(response, request, via: VIA)
             raise ArgumentError, "a final response is passed on by response()" unless response.interim?
             return if request.minor == 0 || (response.status == 100 && !request.expect_continue?)

@@ -17,11 +17,6 @@ module Hikyaku
         MOST_IN_VAIN = 65_536 # bytes of an answer that the browser has already
         private_constant :EVENTS, :MOST_IN_VAIN
 
-        # @param proxy [Proxy]
-        # @param wire [Wire]
-        # @param request [Parser::Request]
-        # @param upstream [Forwarding::Upstream]
-        # @param account [Account] of who asks
         def initialize(proxy, wire, request, upstream, account)
           @proxy = proxy
           @account = account
@@ -35,9 +30,6 @@ module Hikyaku
           @begun = @framed = @left = @mistaken = false
         end
 
-        # @return [Boolean, Symbol] whether another request may follow; :events when it wants a connection of its own, as its answer has no end
-        # @raise [RequestFailed, Forwarding::Refused] before anything was answered
-        # @raise [Wire::Gone]
         def run
           (@kind == :document) ? turn_page : ask_for_part
           @account.prefetcher.heard(@kind, @headers)
@@ -86,7 +78,6 @@ module Hikyaku
           @mistaken = @account.given.asked(@address, @headers) && @account.ahead?
         end
 
-        # @return [Boolean, nil] nil when it came to nothing
         def give(ahead)
           ahead.note.wanted(now)
           stream = @stream = ahead.fetch
@@ -140,9 +131,6 @@ module Hikyaku
           found.is_a?(Array) ? ask_with(found) : found
         end
 
-        # @yieldparam stream [Client::Stream]
-        # @yieldreturn [Array, nil] what to ask with instead
-        # @return [Boolean, Symbol, Array] see {#run}
         def ask_with(sent)
           note = (@kind == :document) ? page.add(@address.url, @kind, :pipeline, now) : page_of_referer&.add(@address.url, @kind, :pipeline, now)
           @client.open(@address, headers: sent, alone: false, priority: (@kind == :document) ? 0 : nil) do |stream|
@@ -166,7 +154,6 @@ module Hikyaku
           @wire.write(bytes) if bytes
         end
 
-        # @return [Array<Array(String, String)>, nil] the fields that it has to be asked with; nil: it is an answer
         def wanting(stream, sent)
           if Fields.refusal?(stream.status)
             @proxy.fields.refused(@address.origin, @kind)
@@ -210,8 +197,6 @@ module Hikyaku
         end
 
         # What a page contains is asked for as soon as it is seen. With a cookie the browser will say another thing than we know of.
-        #
-        # @return [Reading, nil]
         def reading_of(stream)
           return unless @kind == :document && stream.status == 200
           ahead = @account.ahead? && stream["set-cookie"].nil?

@@ -31,8 +31,6 @@ module Hikyaku
         Answer = Struct.new(:number, :until, :credentials, :validators)
         private_constant :Browser, :Answer
 
-        # @param most [Integer] answers that are remembered
-        # @param clock [#call] seconds of the wall clock
         def initialize(most: MOST, clock: -> { Time.now.to_f })
           @most = most
           @clock = clock
@@ -43,10 +41,6 @@ module Hikyaku
         end
 
         # A browser asks for a page.
-        #
-        # @param origin [Origin]
-        # @param headers [Array<Array(String, String)>] what it says, names in lower case
-        # @return [void]
         def turn_page(origin, headers)
           @lock.synchronize do
             browser = browser(origin, headers)
@@ -56,12 +50,6 @@ module Hikyaku
         end
 
         # A browser was given a whole answer, or told that what it has is right.
-        #
-        # @param address [Address]
-        # @param headers [Array<Array(String, String)>] what it said
-        # @param answer [Response, Client::Stream]
-        # @param credentials [String] see {Clients}
-        # @return [void]
         def give(address, headers, answer, credentials:)
           seconds = seconds_of(answer)
           validators = !(answer["etag"] || answer["last-modified"]).nil?
@@ -74,10 +62,6 @@ module Hikyaku
           end
         end
 
-        # @param address [Address]
-        # @param headers [Array<Array(String, String)>] what the browser said of a page
-        # @param credentials [String] see {Clients}
-        # @return [Boolean] whether it will not ask, or ask for less than would be fetched
         def given?(address, headers, credentials:)
           return false if no_cache?(headers)
           @lock.synchronize do
@@ -87,10 +71,6 @@ module Hikyaku
         end
 
         # A browser asks.
-        #
-        # @param address [Address]
-        # @param headers [Array<Array(String, String)>] what it says
-        # @return [Boolean] whether it has nothing of what it was taken to have
         def asked(address, headers)
           @lock.synchronize do
             browser = browser(address.origin, headers)
@@ -103,11 +83,8 @@ module Hikyaku
           end
         end
 
-        # @param urls [Array<String>] what is there now is another thing
-        # @return [void]
         def drop(urls) = @lock.synchronize { urls.each { |url| @answers.delete(key(url)) } }
 
-        # @return [Integer] answers that are remembered
         def size = @lock.synchronize { @answers.size }
 
         private

@@ -11,8 +11,6 @@ module Hikyaku
         MOST_BYTES = 1_024
         private_constant :MOST_BYTES
 
-        # @param users [Hash{String => String}] passwords by name
-        # @raise [ArgumentError]
         def initialize(users)
           users.each do |name, password|
             raise ArgumentError, "a user of the proxy needs a name without a colon, and a password" if name.empty? || name.include?(":") || password.empty?
@@ -20,8 +18,6 @@ module Hikyaku
           @users = users.map { |name, password| [name.dup.freeze, digest("#{name}:#{password}")].freeze }.freeze
         end
 
-        # @param request [Parser::Request]
-        # @return [String, nil] who asks; nil: nobody who may
         def user(request)
           fields = request.values("proxy-authorization")
           return unless fields.one? && fields.first.bytesize <= MOST_BYTES
@@ -32,7 +28,6 @@ module Hikyaku
           found.compact.first
         end
 
-        # @return [String]
         def inspect = "#<#{self.class} #{@users.size} users>"
 
         private

@@ -14,9 +14,6 @@ module Hikyaku
 
         module_function
 
-        # @param address [Address]
-        # @param headers [Array<Array(String, String)>] names in lower case
-        # @return [Symbol] :document, :image, :style, :script, :font or :other
         def of(address, headers)
           destination = headers.assoc("sec-fetch-dest")&.last
           return DESTINATIONS.fetch(destination, :other) if destination
@@ -29,8 +26,6 @@ module Hikyaku
           end
         end
 
-        # @param headers [Array<Array(String, String)>]
-        # @return [Boolean] whether it is said that a page is asked for to be shown in another
         def framed?(headers) = FRAMES.include?(headers.assoc("sec-fetch-dest")&.last)
 
         def by_extension(extension)

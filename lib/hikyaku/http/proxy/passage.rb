@@ -19,34 +19,19 @@ module Hikyaku
 
         # The server did not answer as it should.
         class Failed < StandardError
-          # @return [Integer] 502 or 504
           attr_reader :status
 
-          # @param status [Integer]
-          # @param message [String]
           def initialize(status, message)
             @status = status
             super(message)
           end
         end
 
-        # @return [Boolean] whether the head of the answer was passed on
         attr_reader :begun
         alias_method :begun?, :begun
-        # @return [Integer, nil]
         attr_reader :status
-        # @return [Integer] of the answer's body
         attr_reader :bytes
 
-        # @param wire [Wire] to the browser
-        # @param request [Parser::Request]
-        # @param upstream [Forwarding::Upstream]
-        # @param server [Socket]
-        # @param timeout [Numeric] seconds without a byte either way; a stream of events may be silent until the browser leaves
-        # @param grace [Numeric] seconds for the answer to begin when the browser has left, or has but ended its own half of the connection
-        # @param asked_all [Boolean] whether the request's body was read: there is none
-        # @param last [#call] whether the browser is told that the connection ends
-        # @yieldparam response [Parser::Response] the head of the answer, before the browser has it
         def initialize(wire, request, upstream, server, timeout: 300, grace: GRACE, asked_all: false, last: -> { false }, &told)
           @wire = wire
           @request = request
@@ -66,8 +51,6 @@ module Hikyaku
           @bytes = 0
         end
 
-        # @return [Boolean] whether the browser's connection can be used on
-        # @raise [Failed, Wire::Gone, Parser::Malformed, Forwarding::Refused]
         def run
           until @over
             take_body

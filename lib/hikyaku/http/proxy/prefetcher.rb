@@ -27,11 +27,6 @@ module Hikyaku
         PRIORITIES = {style: 1, script: 1, font: 2, image: 3, other: 3}.freeze
         private_constant :MOST, :MOST_BYTES, :LIFETIME, :PRIORITIES
 
-        # @param fields [Fields]
-        # @param given [Given] what the browser has, and does not ask for
-        # @param most [Integer] that are kept
-        # @param most_bytes [Integer] of all that are kept
-        # @param lifetime [Numeric] seconds
         def initialize(fields, given: Given.new, most: MOST, most_bytes: MOST_BYTES, lifetime: LIFETIME)
           @fields = fields
           @given = given
@@ -41,16 +36,6 @@ module Hikyaku
           @kept = Kept.new(most: most, most_bytes: most_bytes, lifetime: lifetime) { |entry, head| learn(entry, head) }
         end
 
-        # @param inlines [Array<Scanner::Inline>] what a page contains
-        # @param page [Visits::Page]
-        # @param client [Client]
-        # @param origin [Origin] the page's
-        # @param headers [Array<Array(String, String)>] what the browser said of the page, names in lower case
-        # @param url [String, nil] the page's
-        # @param policy [String, nil] see {Saying}
-        # @param credentials [String] whose it is: see {Clients}
-        # @param now [Float] seconds of the monotonic clock
-        # @return [void]
         def fetch(inlines, page:, client:, origin:, headers:, credentials:, now:, url: nil, policy: nil)
           saying = Saying.new(headers, url: url, policy: policy, accepts: @accepts)
           client.together do
@@ -66,35 +51,20 @@ module Hikyaku
         end
 
         # The browser does not have what it was taken to have: what of the newest page was not fetched for that reason is now.
-        #
-        # @param client [Client]
-        # @param credentials [String]
-        # @param now [Float] seconds of the monotonic clock
-        # @return [void]
         def fetch_passed_over(client:, credentials:, now:)
           inlines, page, said = @lock.synchronize { @passed_over.tap { @passed_over = {} }.values_at(:inlines, :page, :said) }
           fetch(inlines.values, page: page, client: client, now: now, **said) if page && !page.left? && said[:credentials] == credentials
         end
 
-        # @param url [String] that the browser asks for by itself
-        # @return [void]
         def asked(url) = @lock.synchronize { @passed_over[:inlines]&.delete(url) }
 
         # The browser asks for something: so it asks for others of the kind, in this version.
-        #
-        # @param kind [Symbol]
-        # @param headers [Array<Array(String, String)>]
-        # @return [void]
         def heard(kind, headers)
           accept = headers.assoc("accept")&.last
           @accepts[kind] = accept if accept && @accepts[kind] != accept && Fields.own_accept?(kind, [accept])
         end
 
         # What was fetched ahead for a request, if it suits it.
-        #
-        # @param address [Address]
-        # @param headers [Array<Array(String, String)>]
-        # @return [Ahead, nil] which is the caller's now; whether it suits is known when its head is there: {Ahead#suits?}
         def take(address, headers:, credentials:, now:)
           found = @kept.take([credentials, address.url], now) or return
           return found if found.identified?(headers)
@@ -103,11 +73,6 @@ module Hikyaku
         end
 
         # The browser asks for another page.
-        #
-        # @param credentials [String]
-        # @param to [String, nil] the page's URL: where it is the same page once more, what was asked for will be wanted again
-        # @param from [String, nil] the URL of the page that leads there
-        # @return [void]
         def turn_page(credentials, to: nil, from: nil)
           @kept.withdraw do |(whose, _), entry|
             if to && entry.of?(to) then :waiting if whose == credentials
@@ -117,22 +82,14 @@ module Hikyaku
         end
 
         # The browser does not want the page any more; without one, it is gone.
-        #
-        # @param page [Visits::Page, nil]
-        # @return [void]
         def leave(page = nil) = @kept.withdraw { |_, entry| :all if page.nil? || entry.page.equal?(page) }
 
-        # @param urls [Array<String>] what is there now is another thing
-        # @return [void]
         def drop(urls) = @kept.drop { |(_, url), _| urls.include?(url) }
 
-        # @return [Integer]
         def size = @kept.size
 
-        # @return [Integer] of all that is kept
         def bytes = @kept.bytes
 
-        # @return [void]
         def close = @kept.drop { true }
 
         private

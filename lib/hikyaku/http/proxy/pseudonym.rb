@@ -20,11 +20,8 @@ module Hikyaku
           @key = SecureRandom.bytes(16)
         end
 
-        # @param authority [Forwarding::Authority] who is asked
-        # @return [String]
         def for(authority) = "#{NAME}-#{OpenSSL::HMAC.hexdigest("SHA256", @key, authority.to_s)[0, DIGITS]}"
 
-        # @return [String]
         def inspect = "#<#{self.class}>"
       end
     end

@@ -22,13 +22,6 @@ module Hikyaku
         private_constant :HTML, :CHARSET, :MOST, :MOST_SECONDS, :SLICE, :TURN
 
         class << self
-          # @param answer [Response, Client::Stream]
-          # @param url [String] of the page
-          # @param budget [Budget] of its user
-          # @param wanted [#call] whether anybody wants the page still
-          # @yieldparam inlines [Array<Scanner::Inline>] what was found
-          # @yieldparam frames [Array<String>] see {Scanner#frames}
-          # @return [Reading, nil] nil where it is no page, or cannot be read
           def of(answer, url, budget:, wanted: -> { true }, &found)
             type = answer["content-type"].to_s
             return unless type.match?(HTML)
@@ -47,11 +40,6 @@ module Hikyaku
           end
         end
 
-        # @param scanner [Scanner]
-        # @param decoder [#<<, nil] which undoes the content coding
-        # @param budget [Budget] of its user
-        # @param wanted [#call] whether anybody wants the page still
-        # @param clock [#call] seconds that this thread has had of a processor
         def initialize(scanner, decoder, budget, wanted, clock: -> { Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID) }, &found)
           @scanner = scanner
           @decoder = decoder
@@ -62,8 +50,6 @@ module Hikyaku
           @over = false
         end
 
-        # @param piece [String] the next of the answer's body
-        # @return [void]
         def take(piece)
           return if over?
           text = at_cost { @decoder ? @decoder << piece : piece }

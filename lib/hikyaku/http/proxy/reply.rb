@@ -7,18 +7,10 @@ module Hikyaku
     class Proxy
       # What a browser is told: an answer that the client brought, as a whole or as it comes, or a word of the proxy's own.
       class Reply < Forwarding::Message
-        # @return [Integer]
         attr_reader :status
 
         class << self
           # A sentence of the proxy's own.
-          #
-          # @param status [Integer]
-          # @param text [String]
-          # @param request [Parser::Request, nil]
-          # @param fields [Array<Array(String, String)>] further ones
-          # @param last [Boolean] whether the connection to the browser ends in any case
-          # @return [Array(Reply, String)] and its body
           def plain(status, text, request, fields: [], last: false)
             body = "hikyaku proxy: #{text}\n".b
             headers = [["content-type", "text/plain; charset=utf-8"], ["cache-control", "no-store"]]
@@ -26,12 +18,6 @@ module Hikyaku
           end
         end
 
-        # @param status [Integer]
-        # @param headers [Array<Array(String, String)>]
-        # @param request [Parser::Request, nil] nil: none that could be read
-        # @param length [Integer, nil] bytes of the body; nil: that is not known
-        # @param own [Array<Array(String, String)>] fields between the proxy and the browser
-        # @param last [Boolean] whether the connection to the browser ends in any case
         def initialize(status, headers, request, length: nil, own: [], last: false)
           @status = status
           bodiless = request&.method == "HEAD" || status == 204 || status == 304
@@ -43,10 +29,8 @@ module Hikyaku
           freeze
         end
 
-        # @return [Boolean] whether the connection to the browser is closed after it
         def close? = @close
 
-        # @return [String] binary
         def head = written("HTTP/1.1 #{@status} ", @close ? "close" : nil)
 
         private

@@ -22,10 +22,6 @@ module Hikyaku
         WAYS = {ahead: "fetched ahead", pipeline: "asked for when the browser did", cache: "from the cache", passed: "passed on as it was"}.freeze
         private_constant :WIDTH, :ROW, :LONGEST_NAME, :UNSEEN, :STEPS, :MOST_LINES, :WAYS
 
-        # @param visits [Visits]
-        # @param explanations [Array<String>] a sentence of each server
-        # @param ahead [Boolean] whether the proxy fetches ahead and pipelines now
-        # @param token [String] what a form has to bring
         def initialize(visits, explanations:, ahead:, token:)
           @visits = visits
           @explanations = explanations
@@ -33,7 +29,6 @@ module Hikyaku
           @token = token
         end
 
-        # @return [String] HTML
         def to_s
           <<~HTML
             <!DOCTYPE html>
@@ -108,7 +103,6 @@ module Hikyaku
           HTML
         end
 
-        # @return [Array<String>] a line for each so many seconds, and the seconds
         def axis(longest, height, scale)
           step = STEPS.find { |one| longest / one <= MOST_LINES } || longest
           (0..(longest / step).floor).map do |count|

@@ -34,11 +34,6 @@ module Hikyaku
         MOST_VALUE = Tokenizer::MOST_VALUE
         MOST_TAG = Tokenizer::MOST_TAG
 
-        # @param base [String] the absolute URL of the page
-        # @param charset [String, nil] what its Content-Type names
-        # @param policies [Array<String>] values of its header field Content-Security-Policy
-        # @param max_urls [Integer] after so many it finds nothing more
-        # @raise [InvalidURL] the base is no absolute http or https URL
         def initialize(base:, charset: nil, policies: [], max_urls: 1000)
           url = Hub::Url.parse(base.to_s.dup.force_encoding(Encoding::UTF_8))
           raise InvalidURL, "the page to scan has no absolute http or https URL; give its URL as base:" unless url&.plain_http?
@@ -47,8 +42,6 @@ module Hikyaku
           @tokenizer = Tokenizer.new(@page)
         end
 
-        # @param bytes [String] the next of the page, its content coding undone
-        # @return [Array<Inline>] what was found with them, in the order of the page, each URL once
         def <<(bytes)
           @charset.sniff(bytes) unless done?
           return [] if done?
@@ -57,14 +50,10 @@ module Hikyaku
         end
 
         # The documents of frames are a part of the page, which no request for one of them says.
-        #
-        # @return [Array<String>] URLs of frames that were found since this was asked last, as {Inline#url} is
         def frames = @page.take_frames
 
-        # @return [Boolean] whether nothing more will be found: there is no use in giving it more
         def done? = @page.done? || !@charset.ascii?
 
-        # @return [String] without the page
         def inspect = "#<#{self.class}#{" done" if done?}>"
       end
     end

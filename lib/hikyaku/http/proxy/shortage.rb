@@ -8,8 +8,6 @@ module Hikyaku
         KINDS = [Errno::EMFILE, Errno::ENFILE, Errno::ENOBUFS, Errno::ENOMEM].freeze
         TEXT = "this machine lets the proxy open nothing more at the moment: try again soon; if it happens often, allow it more open files (ulimit -n)"
 
-        # @param error [Exception]
-        # @return [Boolean] whether it is one, or comes of one
         def self.of?(error) = [error, error.cause].any? { |one| KINDS.any? { |kind| one.is_a?(kind) } }
       end
     end

@@ -6,15 +6,12 @@ module Hikyaku
       # Connections of which is not known yet whose they are, where users have to say so: a few, and for a short time. When there is one too many, the one
       # that came first goes: who means it says who they are at once, and nobody is shut out by those who say nothing.
       class Strangers
-        # @param most [Integer]
         def initialize(most:)
           @most = most
           @lock = Mutex.new
           @sockets = {}.compare_by_identity
         end
 
-        # @param socket [Socket]
-        # @return [void]
         def come(socket)
           old = @lock.synchronize do
             @sockets[socket] = true
@@ -26,12 +23,8 @@ module Hikyaku
         end
 
         # It is known, or gone.
-        #
-        # @param socket [Socket]
-        # @return [void]
         def go(socket) = @lock.synchronize { @sockets.delete(socket) }
 
-        # @return [Integer]
         def size = @lock.synchronize { @sockets.size }
       end
     end

@@ -13,14 +13,9 @@ module Hikyaku
 
         # One way.
         class Lane
-          # @return [IO]
           attr_reader :from
-          # @return [IO]
           attr_reader :to
 
-          # @param from [IO]
-          # @param to [IO]
-          # @param first [String] what was read already
           def initialize(from, to, first = "")
             @from = from
             @to = to
@@ -28,16 +23,12 @@ module Hikyaku
             @ended = false
           end
 
-          # @return [Boolean]
           def reads? = @left.empty? && !@ended
 
-          # @return [Boolean]
           def writes? = !@left.empty?
 
-          # @return [Boolean]
           def over? = @ended && @left.empty?
 
-          # @return [void]
           def step
             fill if @left.empty? && !@ended
             drain unless @left.empty?
@@ -66,17 +57,11 @@ module Hikyaku
         end
         private_constant :Lane
 
-        # @param browser [Socket]
-        # @param server [Socket]
-        # @param from_browser [String] what was read of it already
-        # @param from_server [String]
-        # @param idle [Numeric] seconds without a byte after which it ends
         def initialize(browser, server, from_browser: "", from_server: "", idle: 600)
           @lanes = [Lane.new(browser, server, from_browser), Lane.new(server, browser, from_server)]
           @idle = idle
         end
 
-        # @return [void]
         def run
           until @lanes.all?(&:over?)
             reading, writing = @lanes.select(&:reads?).map(&:from), @lanes.select(&:writes?).map(&:to)

@@ -22,9 +22,6 @@ module Hikyaku
           keep_place
         end
 
-        # @param socket [Socket]
-        # @param text [String] why
-        # @return [void]
         def add(socket, text)
           reply, body = Reply.plain(503, text, nil)
           socket.write_nonblock(reply.head + body, exception: false)
@@ -36,10 +33,6 @@ module Hikyaku
         end
 
         # There are no descriptors left but the one that was kept for this.
-        #
-        # @param server [TCPServer]
-        # @param text [String] why
-        # @return [void]
         def take(server, text)
           @place&.close
           @place = nil
@@ -50,18 +43,14 @@ module Hikyaku
         end
 
         # Before the next comes.
-        #
-        # @return [void]
         def keep_place
           @place ||= File.open(File::NULL)
         rescue SystemCallError
           nil
         end
 
-        # @return [Integer]
         def size = @lock.synchronize { @sockets.size }
 
-        # @return [void]
         def close
           @thread&.kill
           [*@sockets.keys, @place].compact.each(&:close)

@@ -14,14 +14,9 @@ module Hikyaku
         # One resource of a page. Times are seconds since the page was asked for; `wanted_at` is when the browser asked, nil while it has not.
         Resource = Struct.new(:page, :url, :kind, :way, :began_at, :wanted_at, :ended_at, :status, :bytes, keyword_init: true) do
           # The browser asks.
-          #
-          # @return [void]
           def wanted(now) = self.wanted_at ||= page.since(now)
 
           # It is whole, or came to nothing.
-          #
-          # @param status [Integer, nil] nil where it came to nothing
-          # @return [void]
           def finish(status, bytes, now)
             self.status = status
             self.bytes = bytes
@@ -29,11 +24,8 @@ module Hikyaku
           end
 
           # It came from the cache.
-          #
-          # @return [void]
           def cached = self.way = :cache
 
-          # @return [Float, nil] when the browser could have it; nil: it does not want it, or cannot have it yet
           def had_at
             [wanted_at, ended_at].max if wanted_at && ended_at
           end
@@ -41,22 +33,14 @@ module Hikyaku
 
         # One page, and what belongs to it.
         class Page
-          # @return [String] without its query
           attr_reader :url
-          # @return [Boolean] whether inline resources were fetched before the browser asked
           attr_reader :ahead
-          # @return [Time]
           attr_reader :at
-          # @return [Array<Resource>]
           attr_reader :resources
 
-          # @return [Boolean] whether the browser broke off something of it, and has asked for nothing of it since
           attr_accessor :left
           alias_method :left?, :left
 
-          # @param url [String]
-          # @param ahead [Boolean]
-          # @param now [Float] seconds of the monotonic clock
           def initialize(url, ahead:, now:)
             @url = Visits.shown(url)
             @ahead = ahead
@@ -67,24 +51,16 @@ module Hikyaku
             @left = false
           end
 
-          # @param urls [Array<String>] of frames that are in it
-          # @return [void]
           def frame(urls) = urls.first([MOST_FRAMES - @frames.size, 0].max).each { |url| @frames[url] = true }
 
-          # @param url [String]
-          # @return [Boolean] whether one of its frames shows that
           def frame?(url) = @frames.key?(url)
 
-          # @return [Float] seconds
           def since(now) = now - @began
 
-          # @return [Float] seconds from the page's request to the last byte that the browser wanted
           def seconds = @resources.filter_map(&:had_at).max || 0.0
 
-          # @return [Float] seconds to the last that is known of it
           def all_seconds = @resources.flat_map { |resource| [resource.ended_at, resource.wanted_at, resource.began_at] }.compact.max || 0.0
 
-          # @return [Resource]
           def add(url, kind, way, now, wanted: true)
             time = since(now)
             resource = Resource.new(page: self, url: Visits.shown(url), kind: kind, way: way, began_at: time, wanted_at: (time if wanted))
@@ -93,8 +69,6 @@ module Hikyaku
           end
         end
 
-        # @param url [String] of any bytes
-        # @return [String] without its query
         def self.shown(url) = url.dup.force_encoding(Encoding::UTF_8).scrub.sub(/\?.*/m, "?…")
 
         def initialize
@@ -102,7 +76,6 @@ module Hikyaku
           @pages = []
         end
 
-        # @return [Page] the newest
         def begin(url, ahead:, now:)
           page = Page.new(url, ahead: ahead, now: now)
           @lock.synchronize do
@@ -112,30 +85,21 @@ module Hikyaku
           page
         end
 
-        # @param referer [String, nil]
-        # @return [Page, nil] the one that a request belongs to
         def of(referer)
           wanted = Visits.shown(referer.to_s)
           @lock.synchronize { @pages.reverse_each.find { |page| page.url == wanted } || @pages.last }
         end
 
-        # @param referer [String, nil]
-        # @return [Page, nil] the one that a request says it belongs to
         def named(referer)
           return unless referer
           wanted = Visits.shown(referer)
           @lock.synchronize { @pages.reverse_each.find { |page| page.url == wanted } }
         end
 
-        # @return [Page, nil]
         def newest = @lock.synchronize { @pages.last }
 
-        # @param url [String]
-        # @param referer [String, nil]
-        # @return [Page, nil] the one that has a frame which shows that
         def framing(url, referer) = referer && of(referer)&.then { |page| page if page.frame?(url) }
 
-        # @return [Array<Page>] newest first
         def pages = @lock.synchronize { @pages.reverse }
       end
     end

@@ -17,8 +17,6 @@ module Hikyaku
         QUIET = 5.0
         private_constant :PAUSE, :AGAIN, :QUIET
 
-        # @param quiet [Numeric] seconds in which nobody asks for anything
-        # @yield after them, once until somebody asks again, in another thread
         def initialize(quiet: QUIET, &rests)
           @quiet = quiet
           @rests = rests
@@ -31,10 +29,6 @@ module Hikyaku
           @thread = nil
         end
 
-        # @param wire [Wire]
-        # @param leaves [#call] is called once, in another thread, when the browser has left before the block has ended; gives the client and the stream that
-        #   it waited for
-        # @return what the block returns
         def over(wire, leaves)
           @lock.synchronize do
             @watched[wire] = leaves
@@ -50,7 +44,6 @@ module Hikyaku
           end
         end
 
-        # @return [void]
         def close = @thread&.kill
 
         private

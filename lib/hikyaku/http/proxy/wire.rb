@@ -18,15 +18,8 @@ module Hikyaku
         class Gone < StandardError
         end
 
-        # @return [Socket]
         attr_reader :socket
 
-        # @param socket [Socket]
-        # @param idle [Numeric] seconds between requests
-        # @param read [Numeric] seconds without a byte within one
-        # @param write [Numeric] seconds without the browser taking a byte
-        # @param ending [Ending, nil] after which no further request is taken
-        # @param limits [Hash] see {Parser#initialize}
         def initialize(socket, idle: 60, read: 30, write: 60, ending: nil, **limits)
           @socket = socket
           @ending = ending
@@ -40,18 +33,11 @@ module Hikyaku
         end
 
         # Whoever it is, they have so long to say so; nil: they have.
-        #
-        # @param seconds [Numeric, nil]
-        # @return [void]
         def hurry(seconds) = @until = seconds && now + seconds
 
-        # @return [Boolean] whether no further request is taken
         def ending? = !@ending.nil? && @ending.asked?
 
         # The next request.
-        #
-        # @return [Parser::Request, nil] nil when none comes any more, or is taken
-        # @raise [Parser::Malformed, Gone]
         def request
           until ending?
             part = @parser.next
@@ -69,9 +55,6 @@ module Hikyaku
         end
 
         # The next of the request's body, without waiting for it.
-        #
-        # @return [String, Symbol] binary; :end when it is whole; :wait when nothing is there
-        # @raise [Parser::Malformed, Gone]
         def body
           loop do
             part = @parser.next
@@ -85,10 +68,8 @@ module Hikyaku
           raise Gone
         end
 
-        # @return [Boolean] whether the browser has ended the connection; nothing is taken of what it has said further
         def ended? = @socket.recv_nonblock(1, Socket::MSG_PEEK, exception: false).then { |bytes| bytes.nil? || bytes == "" }
 
-        # @return [Boolean] the same, or it has broken off
         def gone?
           ended?
         rescue SystemCallError
@@ -97,12 +78,8 @@ module Hikyaku
           false # it was closed here
         end
 
-        # @return [String] what came after a request that ends HTTP here
         def rest = @parser.rest
 
-        # @param bytes [String]
-        # @return [void]
-        # @raise [Gone]
         def write(bytes)
           until bytes.empty?
             count = @socket.write_nonblock(bytes, exception: false)
@@ -117,8 +94,6 @@ module Hikyaku
         end
 
         # A connection that is closed while the browser still speaks is reset, and the browser may lose the answer: RFC 9112, section 9.6.
-        #
-        # @return [void]
         def close
           @socket.close_write
           hear_out if @within

@@ -8,20 +8,12 @@ module Hikyaku
   module HTTP
     class Request
       # What a caller gives to be sent, as a body and what is said of it.
-      #
-      # @api private
       module Content
         TYPE = "content-type"
         URLENCODED = "application/x-www-form-urlencoded"
         private_constant :TYPE, :URLENCODED
 
         class << self
-          # @param headers [Hash, Array<Array(Object, Object)>] of this request; a Content-Type among them counts more
-          # @param body [Object, nil] which may not be there beside one of the others
-          # @param json [Object, nil] nil: none
-          # @param form [Hash, Array, nil] nil: none
-          # @return [Array(Array, Object)] headers, and the body
-          # @raise [ArgumentError]
           def of(headers, body:, json:, form:)
             given = {body: body, json: json, form: form}.compact.keys
             raise ArgumentError, "#{given.map { |name| "#{name}:" }.join(" and ")} are given; a request has one body" if given.size > 1
@@ -31,9 +23,6 @@ module Hikyaku
             multipart(headers, Multipart.new(pairs))
           end
 
-          # @param params [Hash, Array] see {Form.pairs}
-          # @return [String]
-          # @raise [ArgumentError]
           def query(params) = Form.encode(Form.pairs(params, :params))
 
           private

@@ -7,18 +7,12 @@ module Hikyaku
   module HTTP
     class Request
       # The fields of a form or a query: a Hash, nested as Rack reads it (`book[title]=…&tags[]=…`), or an Array of pairs, which may have a name twice.
-      #
-      # @api private
       module Form
         # Rack refuses more.
         MOST_LEVELS = 32
         private_constant :MOST_LEVELS
 
         class << self
-          # @param fields [Hash, Array<Array(Object, Object)>]
-          # @param what [Symbol] how the caller called it
-          # @return [Array<Array(String, Object)>] names, and values that are neither a Hash nor an Array
-          # @raise [ArgumentError]
           def pairs(fields, what)
             sound = fields.is_a?(Hash) || (fields.is_a?(Array) && fields.all? { |field| field.is_a?(Array) && field.size == 2 })
             raise ArgumentError, "#{what}: is a #{fields.class}; it is a Hash, or an Array of pairs" unless sound
@@ -26,10 +20,6 @@ module Hikyaku
           end
 
           # Sections 5.1 and 5.2 (application/x-www-form-urlencoded) of the URL Standard.
-          #
-          # @param pairs [Array<Array(String, Object)>]
-          # @return [String]
-          # @raise [ArgumentError]
           def encode(pairs)
             pairs.map { |name, value|
               raise ArgumentError, "the parameter #{name[0, 40].inspect} is a #{value.class}; a file goes into form:" if file?(value)
@@ -37,18 +27,11 @@ module Hikyaku
             }.join("&")
           end
 
-          # @param value [Object]
-          # @return [Boolean] whether it is sent as a part of its own
-          # @raise [ArgumentError]
           def file?(value)
             raise ArgumentError, "a #{value.class} is the name of a file; give what is to be sent: File.open(path)" if value.respond_to?(:read) && !Part.readable?(value)
             value.is_a?(Part) || value.respond_to?(:read)
           end
 
-          # @param value [Object] one field's
-          # @param name [String] of the field
-          # @return [String] binary; text as UTF-8
-          # @raise [ArgumentError]
           def text(value, name)
             refuse(name, "is a #{value.class}, which says nothing of itself as text") if value.is_a?(Enumerable) || value.method(:to_s).owner == Kernel
             text = value.to_s

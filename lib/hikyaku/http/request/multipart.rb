@@ -11,18 +11,13 @@ module Hikyaku
   module HTTP
     class Request
       # A form with files, as bytes that are read once, part after part: multipart/form-data. RFC 7578, and the HTML Standard for how names are written.
-      #
-      # @api private
       class Multipart
         ESCAPES = {"\"" => "%22", "\r" => "%0D", "\n" => "%0A"}.freeze
         LINE_END = /\r\n|\r|\n/n
         private_constant :ESCAPES, :LINE_END
 
-        # @return [Integer, nil] bytes of all parts; nil where one does not say its size
         attr_reader :size
 
-        # @param pairs [Array<Array(String, Object)>] see {Form.pairs}
-        # @raise [ArgumentError]
         def initialize(pairs)
           @boundary = "----hikyaku#{SecureRandom.hex(16)}"
           @pieces = []
@@ -35,17 +30,12 @@ module Hikyaku
           @size = sizes.sum unless sizes.include?(nil)
         end
 
-        # @return [String]
         def content_type = "multipart/form-data; boundary=#{@boundary}"
 
-        # @return [String, self] the whole of it where nothing has to be read
         def body = @body || self
 
-        # @return [IO, nil] what the next bytes are waited for from
         def to_io = Pipe.of(@pieces.first)
 
-        # @param count [Integer] bytes at most
-        # @return [String, Symbol, nil] nil at the end; :wait_readable where a pipe has none yet
         def read_nonblock(count, **)
           while (piece = @pieces.first)
             bytes = Pipe.of(piece) ? piece.read_nonblock(count, exception: false) : piece.read(count)

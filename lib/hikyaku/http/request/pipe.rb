@@ -4,13 +4,8 @@ module Hikyaku
   module HTTP
     class Request
       # What is read and may have nothing yet.
-      #
-      # @api private
       module Pipe
         # A file always can be read; of what is neither, nobody knows.
-        #
-        # @param body [#read]
-        # @return [IO, nil] what is waited for; nil: there is nothing that can be
         def self.of(body)
           return unless body.respond_to?(:read_nonblock) && body.respond_to?(:to_io)
           io = body.to_io

@@ -4,13 +4,9 @@ module Hikyaku
   module HTTP
     class Request
       # How much a body that is read still has to give.
-      #
-      # @api private
       module Size
         module_function
 
-        # @param body [#read]
-        # @return [Integer, nil] bytes; nil: it does not say
         def left(body)
           whole = whole(body)
           return unless whole.is_a?(Integer) && whole >= 0

@@ -23,12 +23,8 @@ module Hikyaku
         # made for it.
         SHARED_LEVEL = 7
 
-        # @param member [Member]
-        # @return [String] what ends its stream
         def self.trailer(member) = LAST + [member.crc, member.length].pack("VV")
 
-        # @param bytes [String]
-        # @return [String] blocks that are not compressed
         def self.stored(bytes)
           (0...bytes.bytesize).step(MOST_STORED).map do |at|
             part = bytes.byteslice(at, MOST_STORED)
@@ -36,23 +32,17 @@ module Hikyaku
           end.join
         end
 
-        # @param level [Integer] of zlib
         def initialize(level = Zlib::DEFAULT_COMPRESSION)
           @deflate = Zlib::Deflate.new(level, -Zlib::MAX_WBITS)
         end
 
-        # @param bytes [String]
-        # @return [Piece] blocks that refer only to those of the same piece
         def piece(bytes)
           begin_anew
           follow(bytes)
         end
 
-        # @return [void]
         def begin_anew = @deflate.reset
 
-        # @param bytes [String]
-        # @return [Piece] blocks that may refer to all since it began anew
         def follow(bytes) = Piece.new(@deflate.deflate(bytes, Zlib::SYNC_FLUSH), Zlib.crc32(bytes), bytes.bytesize)
       end
     end

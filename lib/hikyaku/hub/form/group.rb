@@ -22,15 +22,10 @@ module Hikyaku
         LEAST = 16
         private_constant :LARGE, :LEAST
 
-        # @return [Array] what says who belongs to it
         attr_reader :key
-        # @return [Integer] how many streams belong to it
         attr_accessor :streams
-        # @return [Portion, nil] what those receive next that are in step: gathered once
         attr_accessor :portion
 
-        # @param key [Array]
-        # @param newest [Integer] the position from which on it compresses
         def initialize(key, newest)
           @key = key
           @newest = newest
@@ -41,11 +36,6 @@ module Hikyaku
           @portion = nil
         end
 
-        # @param position [Integer] of an event that the group receives
-        # @param cursor [Integer] of who wants it
-        # @param epoch [Epoch, nil] with which that is in step
-        # @yieldreturn [String] the event, not compressed
-        # @return [Epoch, nil] that has it for that stream; nil: for this one it has to stand alone
         def epoch_for(position, cursor, epoch)
           add(position, yield) if position > @newest
           if @epoch&.sends?(position, cursor, epoch) then @epoch
@@ -54,18 +44,12 @@ module Hikyaku
         end
 
         # One of its streams has got what stands alone, or is about to.
-        #
-        # @return [void]
         def missed! = @missed += 1
 
-        # @param portion [Portion] whose events stand alone
-        # @param epoch [Epoch, nil] with which a stream is in step
-        # @return [Boolean] the group has nothing of it for that stream
         def passes?(portion, epoch)
           portion.last <= @newest && [@epoch, @former].none? { |each| each&.of_use?(portion, epoch) }
         end
 
-        # @return [String] without what it holds
         def inspect = "#<#{self.class.name} #{@streams} streams>"
 
         private

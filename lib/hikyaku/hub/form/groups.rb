@@ -15,10 +15,6 @@ module Hikyaku
           @groups = {}
         end
 
-        # @param form [Form] that compresses
-        # @param grant [Grant]
-        # @param newest [Integer] the log's newest position
-        # @return [Group, nil] nil when it may not share, or there are too many
         def join(form, grant, newest)
           return unless grant.reads.empty?
           key = [form.name, grant.matchers.map { |matcher| [matcher.type, matcher.pattern] }.sort]
@@ -29,14 +25,11 @@ module Hikyaku
           group
         end
 
-        # @param group [Group, nil]
-        # @return [void]
         def leave(group)
           return if group.nil? || (group.streams -= 1) > 0
           @groups.delete(group.key)
         end
 
-        # @return [Integer] how many there are
         def size = @groups.size
       end
     end

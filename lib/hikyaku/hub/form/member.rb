@@ -14,24 +14,16 @@ module Hikyaku
         MASK = 0xFFFF_FFFF
         private_constant :MASK
 
-        # @return [Group, nil] with which it shares what is compressed
         attr_accessor :group
-        # @return [Epoch, nil] everything that this epoch has up to the cursor, it has got, and nothing else since the epoch began;
-        #   nil: it is in step with none
         attr_reader :epoch
 
-        # @return [Boolean] the stream has its header
         def begun? = !@length.nil?
 
-        # @return [Integer] CRC-32 of what was sent, but for what its epoch sent
         def crc = @crc || 0
 
-        # @return [Integer] bytes of that, as the trailer counts them
         def length = @length || 0
 
         # Before the cursor is put anywhere but behind what it receives next.
-        #
-        # @return [void]
         def leave_epoch
           epoch = @epoch or return
           @epoch = nil
@@ -40,9 +32,6 @@ module Hikyaku
         end
 
         # Before the cursor moves.
-        #
-        # @param portion [Portion] that is sent, all of it
-        # @return [void]
         def receive(portion)
           epoch = portion.epoch
           return if epoch&.equal?(@epoch)
@@ -52,10 +41,6 @@ module Hikyaku
         end
 
         # Before the cursor moves. What it gets a part of counts as sent.
-        #
-        # @param piece [Piece] that is sent
-        # @param epoch [Epoch, nil] whose piece it is
-        # @return [void]
         def receive_piece(piece, epoch)
           return if epoch&.equal?(@epoch)
           leave_epoch

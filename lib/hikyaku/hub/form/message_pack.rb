@@ -21,8 +21,6 @@ module Hikyaku
 
         module_function
 
-        # @param frames [String] whole events and comments, as Event writes them
-        # @return [String] frozen, binary
         def of(frames)
           bytes = String.new(capacity: frames.bytesize)
           fields = {}

@@ -10,8 +10,6 @@ module Hikyaku
         OVERHEAD = 160
         private_constant :OVERHEAD
 
-        # @param log [Log::Ring]
-        # @param capacity [Integer] bytes
         def initialize(log, capacity)
           @log = log
           @capacity = capacity
@@ -19,9 +17,6 @@ module Hikyaku
           @bytes = 0
         end
 
-        # @param position [Integer]
-        # @yieldreturn [Piece] made of the record there
-        # @return [Piece]
         def fetch(position)
           @pieces[position] || yield.tap do |piece|
             @pieces[position] = piece
@@ -30,7 +25,6 @@ module Hikyaku
           end
         end
 
-        # @return [Integer] how many there are
         def size = @pieces.size
 
         private

@@ -20,16 +20,11 @@ module Hikyaku
         DOTS = %r{/\.{1,2}/}
         private_constant :Described, :Nobody, :TRUE_SIZE, :DOTS
 
-        # @param topics [Topics]
-        # @param documents [SubscriptionDocument]
         def initialize(topics, documents)
           @topics = topics
           @documents = documents
         end
 
-        # @param matcher [Matcher]
-        # @param payload [Object, nil] what the token says of the subscription
-        # @return [Array<String>] topic, path of the topic, four pieces of the document, event type: see hk_announcement_t
         def call(matcher, payload)
           id = "urn:uuid:#{SecureRandom.uuid}"
           escaped = id.gsub(":", "%3A")

@@ -15,11 +15,6 @@ module Hikyaku
         Entry = Struct.new(:grant, :compiled)
         private_constant :SPARE, :SLICE, :Entry
 
-        # @param topics [Topics]
-        # @param documents [SubscriptionDocument, nil]
-        # @param gap_policy [#call, nil]
-        # @yieldparam name [Symbol] what the engine shall do: :_matcher, :_grant or :_let_go
-        # @yieldparam arguments [Array]
         def initialize(topics:, documents:, gap_policy:, &engine)
           @announcement = Announcement.new(topics, documents) if documents
           @gap_policy = gap_policy
@@ -31,31 +26,20 @@ module Hikyaku
           @most_entries = @most_matchers = SPARE
         end
 
-        # @param tag [Integer]
-        # @return [Grant, nil] while it is in use
         def [](tag) = @entries[tag]&.grant
 
-        # @param grant [Grant]
-        # @return [Compiled]
         def compile(grant)
           tag = @tags[grant]
           (tag ? @entries[tag] : add(grant)).compiled
         end
 
-        # @return [Integer] rises with each grant that is compiled
         attr_reader :tag
 
-        # @yieldparam grant [Grant] that may be in use
-        # @yieldreturn [Boolean]
-        # @return [Array<Integer>] the tags of those that the block selects, rising
         def tags = @entries.filter_map { |tag, entry| tag if yield entry.grant }
 
-        # @return [Integer] how many there are
         def size = @entries.size
 
         # Lets go of what nobody uses.
-        #
-        # @return [Integer] how much that was
         def tidy
           before = @entries.size + @matchers.size
           sweep_entries

@@ -60,7 +60,6 @@ module Hikyaku
           end
         end
 
-        # @raise [PatternsTooCostly]
         def refuse_more_to_tell
           raise PatternsTooCostly, PatternBudget.refusal(:hub) if @untold.size >= MOST_UNTOLD
         end

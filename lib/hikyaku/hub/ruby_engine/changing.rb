@@ -51,8 +51,6 @@ module Hikyaku
         end
 
         # Behind which position those begin that are added, and what is said of that.
-        #
-        # @return [Array(Integer, String, String)] the last is a gap event, or nil
         def beginning(subscriber, grant, added, last_event_id)
           return [@log.head, cursor(grant)] if added.empty? || last_event_id.to_s.empty?
           position, answer = resolve(last_event_id, grant)
@@ -64,8 +62,6 @@ module Hikyaku
 
         # Where it stands with what it has, before that becomes something else; and it goes back if there is something to catch
         # up. What it was sent with other private topics than from now on is not known any more.
-        #
-        # @raise [TooManyRewinds] nothing was changed
         def remember(subscriber, grant, from, answer, begins:)
           here = subscriber.position
           begin_past(subscriber) if begins && subscriber.past.nil?
@@ -93,7 +89,6 @@ module Hikyaku
           subscriber.last_event_id = answer
         end
 
-        # @return [Array<Subscription>] those that were added
         def rearrange(subscriber, grant, present, removed, from)
           begun = []
           subscriptions = grant.matchers.map do |matcher|

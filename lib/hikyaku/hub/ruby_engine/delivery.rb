@@ -96,8 +96,6 @@ module Hikyaku
         end
 
         # To those who scan the log with costly patterns, one after the other, as long as the allowance of this turn lasts.
-        #
-        # @return [Integer] what is left of the limit
         def go_on_scanning(limit, max_bytes, now, &block)
           return limit if @scanning.empty?
           subscriber = next_to_scan
@@ -131,8 +129,6 @@ module Hikyaku
 
         # Serves the caught-up subscribers of the current feed as long as one batch suits them. Those that it does not suit
         # are left to `next_to_serve`, which goes down the same list from the same place.
-        #
-        # @return [Integer] what is left of the limit
         def fan_out(limit, max_bytes, now)
           subscribers = @feed.subscribers
           place = [@place, subscribers.size].min

@@ -154,8 +154,6 @@ module Hikyaku
 
         # Tells a reader that the ring has passed it, and moves it on or closes it. Who has asked for all that is retained and
         # has got nothing yet begins where the ring begins now: it misses nothing of what it asked for.
-        #
-        # @return [Boolean] whether it is to be closed
         def overrun!(subscriber)
           oldest = @log.first
           return false if subscriber.cursor >= oldest - 1

@@ -17,11 +17,8 @@ module Hikyaku
       module Naming
         private
 
-        # @param record [Record] that one of its matchers selects
-        # @return [Boolean] it was sent already, for all of them: those that stay begin where the stream went back from
         def had?(subscriber, record, position) = (record.topics.empty? || !subscriber.names?) && subscriber.had?(record, position)
 
-        # @return [String, nil] what the event begins with; nil: nothing, in this stream
         def names_of(subscriber, record, position)
           return unless subscriber.names?
           record.topics.empty? ? "" : Event.names(matchers_new_to(subscriber, record, position))
@@ -32,7 +29,6 @@ module Hikyaku
           subscriber.partial_names = names_of(subscriber, @log[position], position) if subscriber.names?
         end
 
-        # @return [String] the event as this stream has it
         def frame_for(subscriber, position)
           record = @log[position]
           names = names_of(subscriber, record, position)

@@ -15,8 +15,6 @@ module Hikyaku
 
         # As `fan_out`, of streams with a form: those that receive what was gathered for one of them. Who is in step with an epoch, or
         # has nothing to be in step with, is seen by a few comparisons, like those before it; the others are looked at closer.
-        #
-        # @return [Integer] what is left of the limit
         def fan_out_formed(limit, now)
           subscribers = @feed.subscribers
           newest = @feed.newest

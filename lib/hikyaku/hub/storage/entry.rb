@@ -8,8 +8,6 @@ module Hikyaku
       #
       # docs/journal.md, section "What the hub keeps".
       Entry = Struct.new(:position, :published_at, :topics, :data, :private, :id, :type, :retry_after, keyword_init: true) do
-        # @param record [Log::Journal::Record] of type UPDATE
-        # @return [Entry]
         def self.read(record)
           body = record.body
           position, published_at, retry_after, topics, id, type, _, data = body.unpack(self::HEAD)
@@ -24,14 +22,11 @@ module Hikyaku
             id: (text(body, at, id) unless id.zero?), type: (text(body, at + id, type) unless type.zero?), data: text(body, at + id + type, data))
         end
 
-        # @return [String] UTF-8
         def self.text(body, at, length) = body.byteslice(at, length).force_encoding(Encoding::UTF_8)
         private_class_method :text
 
-        # @return [Integer] of the record
         def flags = private ? self.class::PRIVATE : 0
 
-        # @return [String] the record's body, binary
         def to_bytes
           body = [position, published_at, retry_after || self.class::NO_RETRY, topics.size, id.to_s.bytesize, type.to_s.bytesize, 0, data.bytesize, 0].pack(self.class::HEAD)
           topics.each { |topic| body << [topic.bytesize].pack("L<") << topic.b }

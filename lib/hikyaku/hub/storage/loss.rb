@@ -12,13 +12,6 @@ module Hikyaku
 
         module_function
 
-        # @param folder [String]
-        # @param level [Symbol] of the storage
-        # @param newest [Integer, nil] ms since 1970: when the newest update that is there was published; nil: there is none
-        # @param known [Integer, nil] how many updates are missing; nil: that is not known
-        # @param space [Integer] bytes in which they stood
-        # @param copied [Boolean] whether the folder is a copy
-        # @return [String]
         def tail(folder, level:, newest:, known:, space:, copied:)
           since = newest ? "the newest update that is there was published at #{time(newest)}" : "no update is there"
           what = copied ? "is a copy, or was copied over" : "was not closed in order, and its end may be lost, as after a loss of power"
@@ -26,12 +19,6 @@ module Hikyaku
             "Ids go on with a new key, and readers are told of a gap"
         end
 
-        # @param folder [String]
-        # @param segment [String] name of its file
-        # @param from [Integer] offset, in bytes
-        # @param to [Integer] offset
-        # @param count [Integer] positions of the journal that are missing
-        # @return [String]
         def hole(folder, segment, from, to, count)
           "#{segment} in #{folder} does not verify from offset #{from} to #{to}, as after a loss of power or damage: #{count} updates are missing there. " \
             "What is whole behind them is kept#{", and readers are told of a gap" if count > 0}"

@@ -6,8 +6,6 @@ module Hikyaku
       # What of a journal may take long, in two threads: bringing to the disk, and making space. While one sync runs, whoever comes
       # gathers for the next.
       class Syncing
-        # @param journal [Log::Journal]
-        # @param lock [Mutex] of whoever appends
         def initialize(journal, lock)
           @journal = journal
           @lock = lock
@@ -18,8 +16,6 @@ module Hikyaku
         end
 
         # There may be something to do. With the lock.
-        #
-        # @return [void]
         def rouse
           return unless @journal.sync_wanted? || @journal.space_wanted?
           start unless @threads.any?
@@ -28,9 +24,6 @@ module Hikyaku
         end
 
         # Waits until a block says that it is enough.
-        #
-        # @return [void]
-        # @raise [Log::Journal::Failed]
         def await
           @lock.synchronize do
             until yield
@@ -41,8 +34,6 @@ module Hikyaku
         end
 
         # Ends the threads.
-        #
-        # @return [void]
         def stop
           @lock.synchronize do
             @stopping = true

@@ -27,25 +27,20 @@ module Hikyaku
         # Where in the file the position stands, and behind it the time at which it was written.
         POSITION_AT = 32
 
-        # @return [String, nil] 16 bytes: another at each start of the kernel; nil where that is not known
         def self.boot
           [File.read(BOOT).delete("^0-9a-f")].pack("H32")
         rescue SystemCallError
           nil
         end
 
-        # @return [File, nil] once begun
         attr_reader :file
 
-        # @param folder [String]
-        # @param boot [String, nil] see Watermark.boot
         def initialize(folder, boot: Watermark.boot)
           @path = File.join(folder, NAME)
           @boot = boot
           @copied = false
         end
 
-        # @return [Integer, nil] the newest position that was given; nil: nothing is known
         def read
           return unless @boot
           File.open(@path, "rb") do |file|
@@ -58,14 +53,9 @@ module Hikyaku
           nil
         end
 
-        # @return [Boolean] whether what was read stands in a copy: the log that it was copied from may have gone on, whether that
-        #   was closed or not
         def copied? = @copied
 
         # From now on it is written. Where that is not possible the next start knows nothing, which costs readers a gap.
-        #
-        # @param position [Integer] the newest that was given
-        # @return [void]
         def begin(position)
           return unless @boot
           @file = File.open(@path, File::RDWR | File::CREAT | File::BINARY, 0o600)
@@ -76,18 +66,14 @@ module Hikyaku
           give_up
         end
 
-        # @return [Boolean] whether times are written: not where the file's are another clock's, as on some network file systems
         def timed? = @timed
 
-        # @param position [Integer]
-        # @return [void]
         def note(position)
           @file&.pwrite([position, time].pack("Q<Q<"), POSITION_AT)
         rescue SystemCallError
           give_up
         end
 
-        # @return [void]
         def close
           @file&.close
           @file = nil
@@ -97,7 +83,6 @@ module Hikyaku
 
         def time = @timed ? Process.clock_gettime(CLOCK, :nanosecond) : UNTIMED
 
-        # @return [Integer] the time that was written
         def write(position)
           time.tap { |now| @file.pwrite([MAGIC, @boot, @file.stat.ino, position, now].pack(FORMAT), 0) }
         end

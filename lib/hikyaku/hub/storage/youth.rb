@@ -9,8 +9,6 @@ module Hikyaku
         SPAN = 1000
         private_constant :SPAN
 
-        # @param age [Numeric, nil] seconds; nil or 0: all are young
-        # @param clock [#call] milliseconds since 1970
         def initialize(age, clock)
           @age = age * 1000 if age&.positive?
           @clock = clock
@@ -18,9 +16,6 @@ module Hikyaku
           @from = 0
         end
 
-        # @param position [Integer]
-        # @param published_at [Integer] milliseconds since 1970
-        # @return [void]
         def note(position, published_at)
           return unless @age
           # A clock that was set back makes no mark: what comes is as young as what was there.
@@ -31,7 +26,6 @@ module Hikyaku
           end
         end
 
-        # @return [Integer] the oldest position that is young enough; 0: all are
         def from
           if @age
             limit = @clock.call - @age - SPAN

@@ -7,10 +7,7 @@ module Hikyaku
   class Hub
     class TopicProgram
       # Makes the bytes of a program from an expression. docs/topic-program.md describes them.
-      #
-      # @api private
       class Assembler
-        # @param expression [Array] see Expression
         def initialize(expression)
           @instructions = []
           @sets = {}
@@ -18,7 +15,6 @@ module Hikyaku
           add(MATCH)
         end
 
-        # @return [String] binary
         def bytes
           sets = @sets.keys.map { |mask| (0...32).map { |index| (mask >> (index * 8)) & 255 }.pack("C*") }.join
           [VERSION, @sets.size, @instructions.size].pack("CCn") + sets + @instructions.map { |instruction| instruction.pack("CCn") }.join

@@ -8,8 +8,6 @@ module Hikyaku
     class TopicProgram
       # How many steps a run of an expression's program takes at most for each byte of the text, found without making the program.
       # docs/topic-program.md has the model.
-      #
-      # @api private
       module Cost
         # What is known of a node. width: instructions that can be in the set of one offset. length: bytes that it reads; nil where
         # texts of different lengths match, so that a run can be at several of its places at once.
@@ -17,16 +15,10 @@ module Hikyaku
         private_constant :Extent
 
         class << self
-          # @param expression [Array] see Expression
-          # @return [Integer] 0 for what is decided by comparison, else 1 to STEPS_A_BYTE
           def of(expression) = compared?(expression) ? 0 : [width(expression), STEPS_A_BYTE].min
 
-          # @param expression [Array]
-          # @return [Integer] the same without the limit that ends a run: a run over n bytes takes at most width * (n + 1) steps
           def width(expression) = extent(expression).width + 1
 
-          # @param expression [Array]
-          # @return [Integer] instructions behind the fixed text that a program begins with; 0 for what is decided by comparison
           def size(expression) = compared?(expression) ? 0 : Expression.size(expression) - Expression.beginning(expression).bytesize
 
           private

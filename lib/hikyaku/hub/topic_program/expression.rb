@@ -12,8 +12,6 @@ module Hikyaku
       #     [:repeat, node, min, max]      so many times; max nil: without end
       #     [:chain, first, sep, [node…]]  some of the nodes, at least one, in order, after `first` and with `sep` between
       #     [:start] [:finish]             nothing, but only there
-      #
-      # @api private
       module Expression
         EVERY_BYTE = (1 << 256) - 1
         # Any bytes at all.
@@ -27,21 +25,14 @@ module Hikyaku
         private_constant :QUANTIFIERS
 
         class << self
-          # @param text [String]
-          # @return [Array]
           def bytes(text) = [:bytes, text.b.freeze]
 
-          # @param ranges [Array<Range, Integer, String>] of byte values; of a string its bytes
-          # @return [Array]
           def set(*ranges)
             values = ranges.flat_map { |range| range.is_a?(String) ? range.bytes : Array(range) }
             [:set, values.uniq.sum { |value| 1 << value }]
           end
 
           # A sequence without sequences in it, and with neighbouring bytes joined.
-          #
-          # @param nodes [Array<Array>]
-          # @return [Array]
           def sequence(nodes)
             flat = nodes.flat_map { |node| (node[0] == :all) ? node[1] : [node] }
             joined = flat.chunk_while { |one, other| one[0] == :bytes && other[0] == :bytes }.map do |run|
@@ -51,23 +42,14 @@ module Hikyaku
             (joined.size == 1) ? joined.first : [:all, joined]
           end
 
-          # @param node [Array]
-          # @return [Boolean] it reads one text, or one byte
           def fixed?(node) = node[0] == :bytes || node[0] == :set
 
-          # @param expression [Array]
-          # @return [Boolean] fixed texts with anything between them
           def wildcards?(expression)
             nodes = (expression[0] == :all) ? expression[1] : [expression]
             nodes.all? { |node| node == ANYTHING || node[0] == :bytes }
           end
 
           # So many times, also where the same is repeated twice over: (x+)? is x*.
-          #
-          # @param node [Array]
-          # @param min [Integer]
-          # @param max [Integer, nil] nil: without end
-          # @return [Array]
           def repeat(node, min, max)
             return NOTHING if max == 0
             return node if min == 1 && max == 1
@@ -77,9 +59,6 @@ module Hikyaku
           end
 
           # How many instructions an expression makes, known before any of them is made.
-          #
-          # @param node [Array]
-          # @return [Integer]
           def size(node)
             case node
             in [:bytes, bytes] then bytes.bytesize
@@ -94,15 +73,11 @@ module Hikyaku
             end
           end
 
-          # @param mask [Integer]
-          # @return [Boolean]
           def all_but_one?(mask)
             others = EVERY_BYTE ^ mask
             others.positive? && (others & (others - 1)).zero?
           end
 
-          # @param node [Array]
-          # @return [Integer] how many different sets a program has, as far as they have to be counted
           def sets(node, found = {})
             case node
             in [:set, EVERY_BYTE] then nil
@@ -115,8 +90,6 @@ module Hikyaku
             found.size
           end
 
-          # @param node [Array]
-          # @return [String] binary: what whatever matches begins with, as far as it is plain
           def beginning(node)
             case node
             in [:bytes, bytes] then bytes
@@ -126,9 +99,6 @@ module Hikyaku
           end
 
           # The same language for Ruby's Regexp; binary. Chains have none.
-          #
-          # @param node [Array]
-          # @return [String, nil]
           def source(node)
             case node
             in [:bytes, bytes] then bytes.each_byte.map { |byte| escape(byte) }.join
@@ -141,8 +111,6 @@ module Hikyaku
             end
           end
 
-          # @param mask [Integer]
-          # @return [Array<Array(Integer, Integer)>] first and last value of each run of ones
           def ranges(mask)
             values = (0..255).select { |value| mask[value] == 1 }
             values.slice_when { |one, other| other != one + 1 }.map { |run| [run.first, run.last] }

@@ -21,8 +21,6 @@ module Hikyaku
       MATCH, BYTE, SET, ANY, JUMP, SPLIT, START, FINISH = 0, 1, 2, 3, 4, 5, 6, 7
       private_constant :MATCH, :BYTE, :SET, :ANY, :JUMP, :SPLIT, :START, :FINISH
 
-      # @param size [Integer] bytes of a text
-      # @return [Integer] steps that a run over it may take
       def self.allowed_steps(size) = [STEPS + STEPS_A_BYTE * size, MAX_STEPS].min
     end
   end

@@ -10,13 +10,10 @@ module Hikyaku
       # program times the length of the text. docs/topic-program.md describes what a runner does.
       #
       # Immutable once made: any number of threads may run it.
-      #
-      # @api private
       class Runner
         READING = {BYTE => true, SET => true, ANY => true}.freeze
         private_constant :READING
 
-        # @param bytes [String] see docs/topic-program.md
         def initialize(bytes)
           version, sets, count = bytes.unpack("CCn")
           raise ArgumentError, "a topic program of version #{version}: only #{VERSION} is known" unless version == VERSION
@@ -26,9 +23,6 @@ module Hikyaku
           @count = count
         end
 
-        # @param text [String]
-        # @return [Array(Boolean, Integer)] whether the program accepts the text, and the steps that it took; when they would be
-        #   more than allowed, false and the steps so far
         def run(text)
           ended = text.bytesize
           allowed = TopicProgram.allowed_steps(ended)
@@ -47,9 +41,6 @@ module Hikyaku
 
         # Whether never more than one way is open: from every state, each byte leads to at most one other, along one path. Then a
         # backtracking engine has nothing to try again, and runs in linear time too.
-        #
-        # @return [Integer, nil] the most steps that a byte can take; nil when more than one way may be open, or when it would take
-        #   long to find out
         def widest_way
           budget = 8 * @count + 2_000
           widest = 1

@@ -17,13 +17,11 @@ module Hikyaku
         PREFIX = /\G:[1-9][0-9]{0,3}(?![0-9])/
         private_constant :ASCII_LITERAL, :OTHER_LITERAL, :NAME, :PREFIX
 
-        # @param string [String] valid UTF-8
         def initialize(string)
           @string = string
           @at = 0
         end
 
-        # @return [Array, nil] see TopicProgram::Expression; nil when the string is no URI Template
         def expression
           nodes = []
           while @at < @string.size

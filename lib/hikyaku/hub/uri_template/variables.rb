@@ -29,15 +29,12 @@ module Hikyaku
         HEX = Expression.set("0123456789abcdefABCDEF").freeze
         private_constant :Expression, :OPERATORS, :UNRESERVED, :RESERVED, :MAX_COUNTED, :HEX
 
-        # @param operator [String]
-        # @param specs [Array<Array(String, Integer, Boolean)>] name, most characters or nil, explode?
         def initialize(operator, specs)
           @first, @separator, @named, @without_value, reserved = OPERATORS.fetch(operator)
           @chars = reserved ? UNRESERVED + RESERVED : UNRESERVED
           @specs = specs
         end
 
-        # @return [Array] see TopicProgram::Expression
         def expression
           values = @specs.map { |name, most, explode| explode ? exploded(name) : plain(name, most) }
           return Expression.sequence(values.map { |value| optional(bytes(@separator), value) }) if @first == @separator

@@ -28,9 +28,6 @@ module Hikyaku
         private_constant :FORBIDDEN, :FORBIDDEN_IN_DOMAIN, :PUNYCODE, :NUMBER
 
         class << self
-          # @param string [String] not empty
-          # @param special [Boolean] whether the scheme is special, so that a host is a domain or an address
-          # @return [String, nil] nil when it is no host
           def parse(string, special)
             return ipv6(string) if string.start_with?("[")
             return FORBIDDEN.match?(string) ? nil : Percent.encode(string, :control) unless special
@@ -40,8 +37,6 @@ module Hikyaku
             ends_in_number?(domain) ? ipv4(domain) : domain
           end
 
-          # @param string [String] with its brackets
-          # @return [String, nil]
           def ipv6(string)
             return unless string.ascii_only? && string.size > 2 && string.end_with?("]")
             URI::WhatwgParser::HostParser.new.parse(string)

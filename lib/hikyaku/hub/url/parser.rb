@@ -23,8 +23,6 @@ module Hikyaku
         NOT_SPACE = /[^\x00-\x20]/
         private_constant :SCHEME, :DRIVE, :NOT_SPACE
 
-        # @param string [String] valid UTF-8
-        # @param base [Url, nil]
         def initialize(string, base)
           @input = trimmed(string)
           @base = base
@@ -33,7 +31,6 @@ module Hikyaku
           @path = Path.new
         end
 
-        # @return [Url, nil]
         def parse
           rest, hash, = @input.partition("#").then { |before, mark, after| [before, mark.empty? ? nil : after] }
           @hash = hash && Percent.encode(hash, :fragment)

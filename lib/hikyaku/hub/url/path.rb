@@ -16,16 +16,11 @@ module Hikyaku
         private_constant :SINGLE_DOT, :DOUBLE_DOT, :DRIVE, :CANONICAL_DRIVE
 
         class << self
-          # @param url [Url] a base
-          # @return [Path] a copy of its path
           def of(url)
             return new(string: url.pathname) if url.opaque_path?
             new(segments: url.pathname.split("/", -1).drop(1))
           end
 
-          # @param string [String] up to "?" or "#"
-          # @param followed [Boolean] by "?" or "#": then a last space is encoded
-          # @return [Path]
           def opaque(string, followed:)
             string = Percent.encode(string, :control)
             string = "#{string[0..-2]}%20" if followed && string.end_with?(" ")
@@ -33,18 +28,13 @@ module Hikyaku
           end
         end
 
-        # @param segments [Array<String>]
-        # @param string [String, nil] of an opaque path
         def initialize(segments: [], string: nil)
           @segments = segments
           @string = string
         end
 
-        # @return [Boolean]
         def opaque? = !@string.nil?
 
-        # @param string [String] up to "?" or "#", without its first slash
-        # @param protocol [String]
         def append(string, protocol)
           segments = string.split(PORTS.key?(protocol) ? /[\/\\]/ : "/", -1)
           segments << "" if segments.empty?
@@ -54,20 +44,16 @@ module Hikyaku
         end
 
         # Drops the last segment, unless it is the drive letter of a file.
-        #
-        # @param protocol [String]
         def shorten(protocol)
           return if protocol == "file" && @segments.size == 1 && CANONICAL_DRIVE.match?(@segments.first)
           @segments.pop
         end
 
-        # @param base [Url] a file whose drive letter is kept
         def take_drive(base)
           drive = base.pathname[%r{\A/([A-Za-z]:)(?:/|\z)}, 1]
           @segments << drive if drive
         end
 
-        # @return [String]
         def to_s
           return @string if @string
           @segments.empty? ? "" : "/#{@segments.join("/")}"

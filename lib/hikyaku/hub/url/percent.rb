@@ -20,15 +20,10 @@ module Hikyaku
         private_constant :SETS, :UNRESERVED
 
         class << self
-          # @param string [String]
-          # @param set [Symbol] the place: :control, :fragment, :query, :special_query, :path, :userinfo
-          # @return [String]
           def encode(string, set)
             string.gsub(SETS.fetch(set)) { |char| char.bytes.map { |byte| format("%%%02X", byte) }.join }
           end
 
-          # @param string [String]
-          # @return [String, nil] UTF-8; nil when the decoded bytes are not
           def decode(string)
             return string unless string.include?("%")
             bytes = string.b.gsub(/%\h\h/) { |code| code[1, 2].hex.chr }
@@ -36,9 +31,6 @@ module Hikyaku
           end
 
           # Decodes, once, what need not have been encoded (RFC 3986, section 6.2.2.2).
-          #
-          # @param string [String]
-          # @return [String]
           def decode_unreserved(string)
             return string unless string.include?("%")
             string.gsub(UNRESERVED) { |code| code[1, 2].hex.chr }

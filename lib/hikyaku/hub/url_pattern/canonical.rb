@@ -16,21 +16,15 @@ module Hikyaku
         private_constant :IPV6, :BREAKS
 
         class << self
-          # @param value [String]
-          # @return [String]
-          # @raise [InvalidMatcher]
           def protocol(value)
             return value if value.empty?
             Url.parse("#{value}://dummy.invalid/")&.protocol or refuse("scheme", value)
           end
 
-          # @return [String]
           def username(value) = Url::Percent.encode(value, :userinfo)
 
           alias_method :password, :username
 
-          # @return [String]
-          # @raise [InvalidMatcher]
           def hostname(value)
             return value if value.empty?
             host = value.delete(BREAKS)[/\A[^\/?\#\\]*/]
@@ -38,17 +32,11 @@ module Hikyaku
             Url::Host.parse(host, true) or refuse("host", value)
           end
 
-          # @return [String]
-          # @raise [InvalidMatcher]
           def ipv6_hostname(value)
             refuse("IPv6 address", value) unless IPV6.match?(value)
             value.downcase
           end
 
-          # @param value [String]
-          # @param protocol [String] whose default port becomes empty
-          # @return [String]
-          # @raise [InvalidMatcher]
           def port(value, protocol = "https")
             return value if value.empty?
             digits = value.delete(BREAKS)[/\A[0-9]+/]&.sub(/\A0+(?=[0-9])/, "")
@@ -56,7 +44,6 @@ module Hikyaku
             (digits == Url::PORTS[protocol]) ? "" : digits
           end
 
-          # @return [String]
           def pathname(value)
             return value if value.empty?
             rooted = value.start_with?("/")
@@ -67,20 +54,15 @@ module Hikyaku
             rooted ? path.to_s : path.to_s[2..].to_s
           end
 
-          # @return [String]
           def opaque_pathname(value)
             path = value.delete(BREAKS)
             Url::Path.opaque(path[/\A[^?\#]*/], followed: path.match?(/[?\#]/)).to_s
           end
 
-          # @return [String]
           def search(value) = Url::Percent.encode(value.delete(BREAKS), :special_query)
 
-          # @return [String]
           def hash(value) = Url::Percent.encode(value.delete(BREAKS), :fragment)
 
-          # @param pattern [String]
-          # @return [Boolean] whether a hostname pattern is that of an IPv6 address
           def ipv6?(pattern) = pattern.size > 1 && pattern.start_with?("[", "{[", "\\[")
 
           private

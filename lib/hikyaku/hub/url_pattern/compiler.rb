@@ -16,15 +16,10 @@ module Hikyaku
       #
       # URL Pattern Standard, "create" a URL pattern.
       class Compiler
-        # @param pattern [String, Hash{Symbol, String => String}]
-        # @param base [String, nil]
-        # @raise [InvalidMatcher]
         def initialize(pattern, base)
           @init = pattern.is_a?(Hash) ? of_hash(pattern, base) : of_string(pattern, base)
         end
 
-        # @return [Hash{Symbol => Component}]
-        # @raise [InvalidMatcher]
         def components
           patterns = NAMES.to_h { |name| [name, "*"] }.merge(Init.pattern(@init))
           patterns[:port] = "" if !patterns[:port].empty? && patterns[:port] == Url::PORTS[patterns[:protocol]]

@@ -14,23 +14,15 @@ module Hikyaku
         PATTERN_SYNTAX = /[*+?{}():\\]/
         private_constant :Expression, :PATTERN_SYNTAX
 
-        # @param pattern [String]
-        # @param encode [#call] brings fixed text into canonical form
-        # @return [Component]
-        # @raise [InvalidMatcher]
         def self.compile(pattern, encode:, delimiter: "", prefix: "")
           return ANY if pattern == "*"
           return new(pattern.empty? ? Expression::NOTHING : Expression.bytes(encode.call(pattern))) unless PATTERN_SYNTAX.match?(pattern)
           new(PartList.expression(pattern, delimiter: delimiter, prefix: prefix, encode: encode))
         end
 
-        # @return [String, nil] the only text that matches
         attr_reader :literal
-        # @return [String] what every text that matches begins with
         attr_reader :beginning
 
-        # @param expression [Array] see TopicProgram::Expression
-        # @raise [InvalidMatcher] the program would be too long
         def initialize(expression)
           @program = TopicProgram.new(expression)
           @expression = expression
@@ -40,14 +32,10 @@ module Hikyaku
           freeze
         end
 
-        # @param text [String]
-        # @return [Boolean]
         def match?(text) = @test.call(text)
 
-        # @return [Boolean] whether every text matches
         def any? = @expression == Expression::ANYTHING
 
-        # @return [TopicProgram]
         attr_reader :program
 
         private

@@ -19,11 +19,6 @@ module Hikyaku
         BEFORE_PATHNAME = [*BEFORE_HOSTNAME, :hostname, :port].freeze
         private_constant :CHARS, :GROUPS, :BEFORE_HOSTNAME, :BEFORE_PATHNAME
 
-        # @param input [String]
-        # @yieldparam protocol [String] the pattern of the scheme
-        # @yieldreturn [Boolean] whether it matches a special scheme
-        # @return [Hash{Symbol => String}] the components that the string names
-        # @raise [InvalidMatcher]
         def self.parse(input, &special) = new(input, special).parse
 
         def initialize(input, special)

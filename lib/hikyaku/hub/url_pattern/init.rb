@@ -19,18 +19,10 @@ module Hikyaku
         private_constant :ORDER, :IDENTITY
 
         class << self
-          # @param init [Hash{Symbol => String}] components, and perhaps :baseURL
-          # @return [Hash{Symbol => String}] patterns
-          # @raise [InvalidMatcher]
           def pattern(init) = new(init, pattern: true).result
 
-          # @param init [Hash{Symbol => String}] components, and perhaps :baseURL
-          # @return [Hash{Symbol => String}] all eight, canonical
-          # @raise [InvalidMatcher]
           def url(init) = NAMES.to_h { |name| [name, ""] }.merge(new(init, pattern: false).result)
 
-          # @param text [String]
-          # @return [String] a pattern for just this text
           def escape(text) = text.gsub(/[+*?:{}()\\]/) { |char| "\\#{char}" }
         end
 

@@ -19,12 +19,6 @@ module Hikyaku
         MODIFIERS = {"?" => [0, 1], "*" => [0, nil], "+" => [1, nil]}.freeze
         private_constant :Expression, :MODIFIERS
 
-        # @param pattern [String]
-        # @param encode [#call] brings fixed text into canonical form
-        # @param delimiter [String] up to which a name matches; empty: a name matches whatever
-        # @param prefix [String] the character that belongs to a group that follows it
-        # @return [Array] see TopicProgram::Expression
-        # @raise [InvalidMatcher]
         def self.expression(pattern, encode:, delimiter: "", prefix: "") = new(pattern, delimiter, prefix, encode).expression
 
         def initialize(pattern, delimiter, prefix, encode)

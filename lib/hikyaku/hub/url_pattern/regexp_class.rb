@@ -14,15 +14,12 @@ module Hikyaku
         MAX_DEPTH = 50
         private_constant :DOUBLE, :SYNTAX, :ALSO_ESCAPED, :MAX_DEPTH
 
-        # @param reader [RegexpReader] after the bracket
         def initialize(reader, depth = 1)
           @reader = reader
           @depth = depth
           reader.refuse("has classes more than #{MAX_DEPTH} deep") if depth > MAX_DEPTH
         end
 
-        # @return [Integer] the bytes of the class, as a mask; of what is beyond ASCII nothing is said
-        # @raise [InvalidMatcher]
         def mask
           negated = @reader.skip("^")
           mask = contents

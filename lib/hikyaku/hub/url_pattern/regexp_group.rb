@@ -27,16 +27,12 @@ module Hikyaku
         MAX_COUNT = 1_000_000
         private_constant :Expression, :ANY, :MAX_DEPTH, :MAX_COUNT
 
-        # @param source [String] ASCII
-        # @param names [Hash{String => true}] the names of groups so far in the component; those of this one are added
         def initialize(source, names: {})
           start(source)
           @names = names
           @depth = 0
         end
 
-        # @return [Array] see TopicProgram::Expression
-        # @raise [InvalidMatcher]
         def expression
           node = disjunction
           refuse("has a closing parenthesis too many") unless ended?

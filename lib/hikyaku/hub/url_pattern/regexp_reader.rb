@@ -15,34 +15,24 @@ module Hikyaku
         SPACE = TopicProgram::Expression.set(9..13, 32)[1]
         private_constant :CONTROLS, :SYNTAX, :DIGIT, :WORD, :SPACE
 
-        # @return [Boolean]
         def ended? = @at >= @source.size
 
-        # @param count [Integer]
-        # @return [String, nil] the next characters, which stay; nil when there are none
         def peek(count = 1) = ended? ? nil : @source[@at, count]
 
-        # @return [String] the next character
-        # @raise [InvalidMatcher] there is none
         def take
           refuse("ends too early") if ended?
           @at += 1
           @source[@at - 1]
         end
 
-        # @param text [String]
-        # @return [Integer, nil] nil when something else comes next
         def skip(text) = (@at += text.size if @source[@at, text.size] == text)
 
-        # @param pattern [Regexp] beginning with \G
-        # @return [String, nil] what it matches of what comes next
         def scan(pattern)
           text = @source.match(pattern, @at)&.to_s or return
           @at += text.size
           text
         end
 
-        # @return [Integer, nil] the mask of \d, \w, \s or of what they are not; nil when something else comes next
         def class_escape
           case scan(/\G[dDwWsS]/)
           when "d" then DIGIT
@@ -54,9 +44,6 @@ module Hikyaku
           end
         end
 
-        # @param also [String] further characters that may be escaped
-        # @return [Integer] the code of the character that an escape stands for
-        # @raise [InvalidMatcher] nothing in JavaScript
         def character_escape(also: "")
           char = take
           if CONTROLS.key?(char) then CONTROLS[char]
@@ -69,16 +56,10 @@ module Hikyaku
           end
         end
 
-        # @param mask [Integer]
-        # @return [Integer]
         def complement(mask) = TopicProgram::Expression::EVERY_BYTE ^ mask
 
-        # @param reason [String]
-        # @raise [InvalidMatcher] always
         def refuse(reason) = raise(InvalidMatcher, "URL pattern group (#{@source}) #{reason}")
 
-        # @param what [String]
-        # @raise [InvalidMatcher] always
         def unsupported(what) = refuse("uses #{what}, which this hub does not support")
 
         private

@@ -17,10 +17,6 @@ module Hikyaku
         SIMPLE = {"*" => :asterisk, "+" => :other_modifier, "?" => :other_modifier, "{" => :open, "}" => :close}.freeze
         private_constant :NAME, :SIMPLE
 
-        # @param input [String]
-        # @param lenient [Boolean]
-        # @return [Array<Token>] the last of them of type :end
-        # @raise [InvalidMatcher] when strict
         def self.tokens(input, lenient: false) = new(input, lenient).tokens
 
         def initialize(input, lenient)

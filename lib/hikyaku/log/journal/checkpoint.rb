@@ -8,8 +8,6 @@ module Hikyaku
     class Journal
       # How far the journal was known to be on the disk: docs/journal.md, "Writing".
       Checkpoint = Struct.new(:identity, :synced, :newest, :first, :written_at, :dropped, keyword_init: true) do
-        # @param bytes [String] of the file
-        # @return [Checkpoint, nil] nil when it does not verify
         def self.parse(bytes)
           return unless bytes.bytesize >= 64 && bytes.start_with?(self::MAGIC)
           identity, synced, newest, first, written_at, count = bytes.unpack("x8a16Q<Q<Q<Q<L<")
@@ -17,16 +15,12 @@ module Hikyaku
           new(identity: identity, synced: synced, newest: newest, first: first, written_at: written_at, dropped: bytes.unpack("x60Q<#{count}"))
         end
 
-        # @return [String] the file
         def to_bytes
           bytes = [self.class::MAGIC, identity, synced, newest, first, written_at, dropped.size, *dropped].pack("a8a16Q<Q<Q<Q<L<Q<*")
           bytes << [CRC32C.of(bytes)].pack("L<")
         end
 
         # Writes it in place of the one before.
-        #
-        # @param files [Files]
-        # @return [Boolean] false: there was no room
         def replace(files)
           files.unlink(self.class::TEMPORARY) if files.list.include?(self.class::TEMPORARY)
           file = files.create(self.class::TEMPORARY)

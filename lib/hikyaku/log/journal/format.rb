@@ -40,39 +40,23 @@ module Hikyaku
 
         module_function
 
-        # @param number [Integer] of a segment
-        # @return [String] the name of its file
         def segment_name(number) = format("journal-%020d.seg", number)
 
-        # @param number [Integer]
-        # @return [String] the name of a segment's file in the making
         def spare_name(number) = format("spare-%020d.tmp", number)
 
-        # @param name [String] of a file
-        # @return [Integer, nil] the number of the segment that it is
         def segment_number(name) = name[SEGMENT_NAME, 1]&.to_i
 
-        # @param name [String] of a file
-        # @return [Boolean] whether it is something that a journal was making
         def temporary?(name) = name == "checkpoint.tmp" || name.match?(SPARE_NAME)
 
-        # @param type [Integer]
-        # @return [String] its name, or its number
         def type_name(type) = NAMES.fetch(type) { type.to_s }
 
-        # @param length [Integer] of a body, in bytes
-        # @return [Integer] bytes that its record takes
         def space(length) = (RECORD_BYTES + length + 7) & ~7
 
-        # @param header [Header]
-        # @return [String] 64 bytes
         def header(header)
           bytes = [MAGIC, header.identity, header.number, header.first, header.salt, header.begun, header.size].pack("a8a16Q<Q<Q<Q<L<")
           bytes << [CRC32C.of(bytes)].pack("L<")
         end
 
-        # @param bytes [String]
-        # @return [Header, nil] nil when it does not verify
         def parse_header(bytes)
           return unless bytes.bytesize >= HEADER_BYTES && bytes.start_with?(MAGIC)
           *fields, checksum = bytes.unpack("x8a16Q<Q<Q<Q<L<L<")
@@ -80,40 +64,18 @@ module Hikyaku
           header if CRC32C.of(bytes.byteslice(0, HEADER_BYTES - 4)) == checksum && header.size.between?(SEGMENT_LEAST, SEGMENT_MOST)
         end
 
-        # @param salt [Integer] of a segment
-        # @return [Integer] the checksum that those of its records go on from
         def seed(salt) = CRC32C.of([salt].pack("Q<"))
 
-        # @param seed [Integer]
-        # @param position [Integer]
-        # @param type [Integer]
-        # @param flags [Integer]
-        # @param body [String] binary
-        # @param bytes [String] binary: what stands before it
-        # @return [String] `bytes` with a record behind it, padded
         def record(seed, position, type, flags, body, bytes = "".b)
           length = body.bytesize
           rest = [position, type, flags, 0, length ^ INVERSE, body].pack("Q<CCS<L<a*")
           [length, CRC32C.update(seed, rest)].pack("L<L<", buffer: bytes) << rest << PADDING[-length & 7]
         end
 
-        # @param seed [Integer]
-        # @param position [Integer] of the next record
-        # @param type [Integer] MARK, ENDING or CLOSE
-        # @param synced [Integer] a position
-        # @param now [Integer] milliseconds since 1970
-        # @return [String]
         def mark(seed, position, type, synced, now) = record(seed, position, type, 0, [synced, now].pack("Q<Q<"))
 
-        # @param seed [Integer]
-        # @param position [Integer] of the next record
-        # @param skipped [String] the bytes of the segment that are not read: 24 at least, a multiple of 8
-        # @return [String] what is written over the first of them
         def skip(seed, position, skipped) = record(seed, position, SKIP, 0, skipped.byteslice(RECORD_BYTES..)).byteslice(0, RECORD_BYTES)
 
-        # @param bytes [String] a record from its first byte to the end of its body
-        # @param seed [Integer]
-        # @return [Boolean]
         def verify?(bytes, seed) = CRC32C.update(seed, bytes.byteslice(8..)) == bytes.unpack1("L<", offset: 4)
       end
     end

@@ -20,20 +20,12 @@ module Hikyaku
         private_constant :MUCH, :PAUSE
 
         # Tells of what the block reads.
-        #
-        # @param folder [String]
-        # @param report [#call, nil] is given a level of a logger, and a sentence
-        # @yieldparam reading [Reading]
-        # @return [Object] what the block returned
         def self.of(folder, report)
           reading = new(folder, report: report)
           reading.begin
           yield(reading).tap { reading.end }
         end
 
-        # @param folder [String]
-        # @param report [#call, nil]
-        # @param clock [#call] seconds
         def initialize(folder, report:, clock: -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) })
           @folder = folder
           @report = report
@@ -41,7 +33,6 @@ module Hikyaku
           @bytes = @records = 0
         end
 
-        # @return [void]
         def begin
           @began = @clock.call
           @due = @began + PAUSE
@@ -51,11 +42,6 @@ module Hikyaku
         end
 
         # So much more was read.
-        #
-        # @param bytes [Integer]
-        # @param records [Integer] that were taken
-        # @return [void]
-        # @raise [Interrupted]
         def read(bytes, records)
           @bytes += bytes
           @records += records
@@ -64,11 +50,8 @@ module Hikyaku
         end
 
         # A record was taken.
-        #
-        # @return [void]
         def record = @records += 1
 
-        # @return [void]
         def end
           say("the journal in #{@folder} was read: #{@records} records in #{(@clock.call - @began).round(1)} s") if @said
         end

@@ -14,24 +14,14 @@ module Hikyaku
         # Something that was synced and is not there.
         Damage = Struct.new(:name, :offset, :reason)
 
-        # @return [Checkpoint, nil]
         attr_reader :checkpoint
-        # @return [Array<SegmentReader>] those whose records count, in order
         attr_reader :segments
-        # @return [Array<SegmentReader>] those that were dropped, and are still there
         attr_reader :leftovers
-        # @return [SegmentReader, nil] a newest one that is as if it had not been begun
         attr_reader :unbegun
-        # @return [Array<Damage>] the first first
         attr_reader :damages
-        # @return [Array<Integer>] numbers of all segments that were dropped, as far as is known
         attr_reader :dropped
-        # @return [Integer] the highest position that was synced, for all that is known
         attr_reader :synced
 
-        # @param files [Files]
-        # @param reading [Reading, nil] is told how far it is
-        # @yieldparam record [Record] each that verifies, as it is read
         def initialize(files, reading = nil, &block)
           @files = files
           @reading = reading
@@ -45,33 +35,23 @@ module Hikyaku
           judge
         end
 
-        # @return [self]
-        # @raise [Corrupt]
         def check!
           damage = @damages.first or return self
           close
           raise Corrupt.new(@files.path, damage.name, damage.offset, damage.reason)
         end
 
-        # @return [Integer] the newest position that is there
         def position = newest ? newest.position - 1 : 0
 
-        # @return [SegmentReader, nil]
         def newest = @segments.last
 
-        # @return [Boolean] whether whoever wrote it has ended it in order, or nobody ever has
         def closed? = newest.nil? || newest.ending == Format::CLOSE
 
-        # @return [String, nil]
         def identity = @checkpoint&.identity || @segments.find { |segment| segment.header && !segment.trusted? }&.header&.identity
 
-        # @return [Integer] the oldest segment that is needed
         def first = @segments.first ? @segments.first.number : 1
 
         # Yields the records of the log, in order, as they were read.
-        #
-        # @yieldparam record [Record]
-        # @return [void]
         def replay
           @segments.each do |segment|
             segment.each(verify: false, upto: segment.offset) { |record| yield record if record.type >= Format::TYPES.first }
@@ -79,7 +59,6 @@ module Hikyaku
           end
         end
 
-        # @return [void]
         def close = (@segments + @leftovers + [@unbegun].compact).each(&:close)
 
         private

@@ -25,29 +25,21 @@ module Hikyaku
 
         # The files, without what an unfinished salvage has written.
         class Originals < Files
-          # @return [Integer, nil] number of the first segment of an unfinished salvage
           attr_accessor :unfinished
 
           # (see Files#list)
           def list = super.reject { |name| unfinished && (number = Format.segment_number(name)) && number >= unfinished }
 
-          # @return [Array<String>] all that there is
           def everything = Dir.children(path)
 
-          # @param from [String]
-          # @param to [String] another name of the same file
-          # @return [void]
           def link(from, to)
             File.link(at(from), at(to))
             nil
           end
         end
 
-        # @return [Survey] what is kept, and what is lost
         attr_reader :survey
 
-        # @param path [String] of the folder
-        # @raise [Failed] it cannot be read
         def initialize(path)
           @path = path
           @files = Originals.new(path)
@@ -58,15 +50,10 @@ module Hikyaku
           raise failed("read", error)
         end
 
-        # @return [Boolean] whether there is nothing to be done
         def sound? = @recovery.damages.empty?
 
-        # @return [Array<Recovery::Damage>]
         def damages = @recovery.damages
 
-        # @yieldparam kept [Integer] how many records have been written
-        # @return [Array<String>] names of what was set aside
-        # @raise [Locked, Failed] nothing that was there is lost then
         def carry_out(&block)
           lock = @files.lock("lock") or raise Locked, "#{@path} is in use by another process: stop it first"
           remove_temporary
@@ -79,7 +66,6 @@ module Hikyaku
           @files.close(lock) if lock
         end
 
-        # @return [void]
         def close
           @recovery.close
           @files.close_folder

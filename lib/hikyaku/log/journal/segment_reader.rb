@@ -26,33 +26,20 @@ module Hikyaku
         # Bytes between two records in which nothing verifies: `to` is the offset of the second. `first` to `last` are the positions
         # that are missing there; `last` is below `first` when none is. `recorded`: a SKIP says so in the segment.
         Hole = Struct.new(:from, :to, :first, :last, :recorded) do
-          # @return [Integer] how many positions are missing
           def missing = last - first + 1
         end
 
-        # @return [Integer] by the name of the file
         attr_reader :number
-        # @return [Format::Header, nil] nil when it does not verify
         attr_reader :header
-        # @return [Integer] of the file, in bytes
         attr_reader :size
-        # @return [Integer] where the records end, or the first stands that does not verify
         attr_reader :offset
-        # @return [Integer] of the record that is due there
         attr_reader :position
-        # @return [Integer, nil] Format::ENDING or Format::CLOSE; nil: it has no end
         attr_reader :ending
-        # @return [Integer] the highest position that the segment says was synced
         attr_reader :synced
-        # @return [Array<Integer>] numbers that the segment says were dropped
         attr_reader :dropped
 
-        # @return [Array<Hole>] what is not read of it, in order
         attr_reader :holes
 
-        # @param files [Files]
-        # @param number [Integer]
-        # @param reading [Reading, nil] is told how far it is
         def initialize(files, number, reading = nil)
           @files = files
           @number = number
@@ -64,15 +51,9 @@ module Hikyaku
           rewind
         end
 
-        # @return [String] of the file
         def name = Format.segment_name(number)
 
         # Yields each record that verifies, the journal's own too.
-        #
-        # @param verify [Boolean] false: it was read before, up to `upto`
-        # @param upto [Integer] an offset
-        # @yieldparam record [Record]
-        # @return [self]
         def each(verify: true, upto: limit)
           rewind
           read(verify, upto) { |record| yield record if block_given? }
@@ -81,9 +62,6 @@ module Hikyaku
 
         # Goes on behind what does not verify, as long as there are records: only where nothing says that what is missing was synced.
         # DROPPED and END there are not read: what they rely on may be missing.
-        #
-        # @yieldparam record [Record] each that verifies
-        # @return [void]
         def bridge
           while @header && @ending.nil? && (to, position = behind)
             @bridged[@offset] = Hole.new(@offset, to, @position, position - 1, false)
@@ -91,13 +69,9 @@ module Hikyaku
           end
         end
 
-        # @param hole [Hole]
-        # @return [String] what says in the segment that it is not read
         def skip(hole) = Format.skip(seed, hole.last + 1, bytes(hole.from, hole.to - hole.from))
 
         # Looks for what says that something was synced behind the end, at every multiple of 8.
-        #
-        # @return [Integer] the highest position said there, or before
         def look_behind
           return @synced unless @header
           at = @offset
@@ -113,10 +87,6 @@ module Hikyaku
           @synced
         end
 
-        # @param offset [Integer] of a record, or of anything
-        # @param due [Integer, nil] its position; nil: any
-        # @param verify [Boolean]
-        # @return [Record, nil] nil when it does not verify
         def record_at(offset, due: nil, verify: true)
           at = look_at(offset, Format::RECORD_BYTES)
           length, checksum, position, type, flags, zero, inverse = @window.unpack("L<L<Q<CCS<L<", offset: at)
@@ -129,8 +99,6 @@ module Hikyaku
         end
 
         # Goes by a header that does not verify: the checksums of the records say whether its salt is right.
-        #
-        # @return [void]
         def trust_header!
           fields = bytes(0, Format::HEADER_BYTES).ljust(Format::HEADER_BYTES, "\0").unpack("x8a16Q<Q<Q<Q<L<")
           @header = Format::Header.new(*fields)
@@ -138,11 +106,8 @@ module Hikyaku
           @trusted = true
         end
 
-        # @return [Boolean] whether the header is only believed
         def trusted? = !!@trusted
 
-        # @param offset [Integer] a multiple of 8
-        # @return [Integer] where the next record may stand, from there on
         def next_candidate(offset)
           searched = SEARCHED_FIRST
           while offset < limit
@@ -154,18 +119,13 @@ module Hikyaku
           offset
         end
 
-        # @return [Boolean] whether a record stands right behind CLOSE or END
         def goes_on? = !!(ending && record_at(@offset))
 
-        # @return [Integer] bytes of the segment that can be read
         def limit = [@size, @header ? @header.size : 0].min
 
-        # @return [void]
         def sync = @files.sync(file)
 
         # Gives back the file and the window; whoever reads on opens it again. There may be thousands of segments.
-        #
-        # @return [void]
         def close
           @files.close(@file) if @file
           @file = nil
@@ -206,8 +166,6 @@ module Hikyaku
         end
 
         # Where the records go on behind what is not read: at the first of the log that verifies, or behind what does not count.
-        #
-        # @return [Array(Integer, Integer), nil] offset and position
         def behind
           record = record_at(@offset, due: @position)
           return [@offset + Format.space(record.body.bytesize), record.position] if record
@@ -259,8 +217,6 @@ module Hikyaku
         end
 
         # Brings these bytes into the window, as far as there are so many.
-        #
-        # @return [Integer] where they begin in it
         def look_at(offset, size)
           if offset < @window_at || offset + size > @window_at + @window.bytesize
             @window = read_bytes(offset, [size, WINDOW].max)

@@ -16,9 +16,6 @@ module Hikyaku
         # A file that is ready.
         Spare = Struct.new(:name, :file)
 
-        # @param files [Files]
-        # @param size [Integer] of each, in bytes
-        # @param number [Integer] of the first
         def initialize(files, size, number)
           @files = files
           @size = size
@@ -28,39 +25,24 @@ module Hikyaku
           @making = Mutex.new
         end
 
-        # @return [Integer] how many are ready
         def count = @ready.size
 
-        # @return [SystemCallError, nil] why another could not be made; nil: it could, or none was tried
         attr_reader :shortage
 
-        # @return [Boolean] whether there was no room for another
         def full? = !@shortage.nil?
 
         # To be tried again.
-        #
-        # @return [void]
         def retry = @shortage = nil
 
-        # @return [Spare, nil]
         def take = @ready.empty? ? nil : @ready.pop
 
         # Makes so many, unless it is known that there is no room. Any thread.
-        #
-        # @param wanted [Integer] how many are to be ready
-        # @return [Boolean] whether they are
-        # @raise [SystemCallError] but for want of room
         def make(wanted)
           @making.synchronize { make_one until count >= wanted || full? }
           count >= wanted
         end
 
         # Writes zeros.
-        #
-        # @param file [File]
-        # @param from [Integer] offset, in bytes
-        # @param to [Integer] offset
-        # @return [void]
         def fill(file, from, to)
           while from < to
             left = to - from
@@ -71,8 +53,6 @@ module Hikyaku
         end
 
         # Deletes those that are there.
-        #
-        # @return [void]
         def discard
           @making.synchronize do
             while (spare = take)
@@ -83,8 +63,6 @@ module Hikyaku
         end
 
         # Closes those that are there, and leaves the files.
-        #
-        # @return [void]
         def release
           while (spare = take)
             @files.close(spare.file)

@@ -15,10 +15,8 @@ module Hikyaku
         Found = Struct.new(:position, :segment, :offset)
         private_constant :Found
 
-        # @return [Array<Loss>]
         attr_reader :losses
 
-        # @param recovery [Recovery]
         def initialize(recovery)
           @recovery = recovery
           @losses = []
@@ -36,16 +34,11 @@ module Hikyaku
           @losses.sort_by! { |loss| [loss.name, loss.from || 0] }
         end
 
-        # @return [Integer] how many records are kept
         def size = @found.size
 
-        # @return [Integer] the highest position that anything speaks of: new ones begin behind it
         def last = [@found.last&.position || 0, @recovery.synced, @recovery.position].max
 
         # Yields the records that are kept, in order.
-        #
-        # @yieldparam record [Record]
-        # @return [void]
         def each
           @found.each_cons(2) do |found, following|
             yield found.segment.record_at(found.offset)
@@ -68,7 +61,6 @@ module Hikyaku
           (header && !segment.trusted? && header.identity == @recovery.identity) ? header.number : segment.number
         end
 
-        # @return [Boolean] whether what the header says of positions is of this journal
         def known?(segment) = !!segment.header && !segment.trusted? && segment.header.identity == @recovery.identity
 
         def dropped?(number) = @dropped.include?(number) || (!@recovery.checkpoint.nil? && number < @recovery.checkpoint.first)

@@ -14,17 +14,11 @@ module Hikyaku
         MARGIN = 2
         private_constant :SECONDS, :MARGIN
 
-        # @param rows [Class] see Rows
-        # @param connection [ActiveRecord::ConnectionAdapters::AbstractAdapter]
         def initialize(rows, connection)
           @rows = rows
           Patience.teach(connection)
         end
 
-        # @param limit [Integer] at most so many
-        # @yieldparam taken [Array<Rows>] in order
-        # @yieldparam mine [#call] whether they still are
-        # @return [Object, nil] what the block returned; nil when there was nothing
         def take(limit)
           ids = free.where.not(origin: busy).order(:id).limit(limit).ids
           return if ids.empty?

@@ -6,15 +6,10 @@ module Hikyaku
       # Rows are locked for as long as a transaction lasts (`FOR UPDATE SKIP LOCKED`). A courier that dies loses its
       # connection, and the database gives its rows to the next one at once.
       class Locking
-        # @param rows [Class] see Rows
         def initialize(rows)
           @rows = rows
         end
 
-        # @param limit [Integer] at most so many
-        # @yieldparam taken [Array<Rows>] in order; what is done with them is done in the same transaction
-        # @yieldparam mine [#call] whether they still are
-        # @return [Object, nil] what the block returned; nil when there was nothing
         def take(limit)
           # With its own isolation MySQL would lock the gap behind the last row too, and make every publish wait.
           @rows.transaction(isolation: :read_committed) do

@@ -14,9 +14,6 @@ module Hikyaku
         module_function
 
         # For as long as the connection lives, whoever has it next.
-        #
-        # @param connection [ActiveRecord::ConnectionAdapters::AbstractAdapter] of any kind
-        # @return [void]
         def teach(connection)
           return unless connection.adapter_name.match?(/sqlite/i)
           raw = connection.raw_connection

@@ -12,17 +12,12 @@ module Hikyaku
         VARY = (::Rack::CONTENT_TYPE == "content-type") ? "vary" : "Vary"
         private_constant :VARY
 
-        # @param response [Array(Integer, Hash, Array<String>)] in JSON
-        # @return [Array(Integer, Hash, Array<String>)]
         def self.packed((status, headers, body))
           text = body.join
           bytes = text.empty? ? text : Plain.repack(text)
           [status, headers.merge(::Rack::CONTENT_TYPE => CodecGlue.mime.to_s, ::Rack::CONTENT_LENGTH => bytes.bytesize.to_s), [bytes]]
         end
 
-        # @param request [ActionDispatch::Request]
-        # @param headers [Hash{String => String}] of a response
-        # @return [void]
         def self.depend(request, headers)
           name = headers.keys.find { |key| key.casecmp?(VARY) } || VARY
           headers[name] = Codec::Rack::Representation::Vary.with(headers[name], "accept") unless request.hikyaku_addressed?
@@ -30,8 +25,6 @@ module Hikyaku
 
         # Before ActionDispatch::PublicExceptions.
         module Public
-          # @param env [Hash]
-          # @return [Array(Integer, Hash, Array<String>)]
           def call(env)
             status, headers, body = super
             Failures.depend(ActionDispatch::Request.new(env), headers)

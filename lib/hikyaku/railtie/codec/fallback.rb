@@ -9,8 +9,6 @@ module Hikyaku
         JSON = :json
         private_constant :JSON
 
-        # @param values [Array<Symbol>, nil]
-        # @return [void]
         def formats=(values)
           wanting = values&.include?(NAME) && !values.include?(JSON) && !values.include?("*/*")
           super(if wanting

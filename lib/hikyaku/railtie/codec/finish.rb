@@ -7,31 +7,21 @@ module Hikyaku
     module CodecGlue
       # What is done to a response in JSON or MessagePack when its action is over: what a template rendered is packed, the response says what it depends on,
       # and has a strong entity tag of its own, which may make a 304 of it.
-      #
-      # @api private
       class Finish
         NAMES = %i[json msgpack].freeze
         ETAG = "ETag"
         VARY = "Vary"
         private_constant :NAMES, :ETAG, :VARY
 
-        # @param response [ActionDispatch::Response]
-        # @return [Boolean] whether it is said to be MessagePack
         def self.packed?(response) = name_of(response) == NAME
 
-        # @param type [Mime::Type, String] with parameters, it may be
-        # @return [Boolean] whether that is MessagePack
         def self.packs?(type) = Codec[NAME].media_types.include?(type.to_s[/\A[^;]*/].strip.downcase)
 
-        # @param response [ActionDispatch::Response]
-        # @return [Symbol, nil] :json, :msgpack
         def self.name_of(response)
           type = response.media_type&.downcase
           NAMES.find { |name| Codec[name].media_types.include?(type) }
         end
 
-        # @param controller [ActionController::Metal]
-        # @param rendered [Mime::Type, nil] the format of the template that was rendered, if one was
         def initialize(controller, rendered:)
           @controller = controller
           @request = controller.request
@@ -39,14 +29,12 @@ module Hikyaku
           @rendered = rendered&.symbol
         end
 
-        # @return [void]
         def call
           pack if NAMES.include?(@rendered) && wanted?
           label
           tag
         end
 
-        # @return [void]
         def label
           @response.charset = false if Finish.packed?(@response)
           return if @request.hikyaku_addressed? || !depends?

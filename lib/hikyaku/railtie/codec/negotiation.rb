@@ -21,8 +21,6 @@ module Hikyaku
         Type = Struct.new(:mime, :media_types)
         private_constant :OFFERED, :ACCEPTS, :FORMATS, :NAMED, :NAMES, :MOST_BYTES, :MOST_MEMBERS, :Type
 
-        # @param order [Array<Mime::Type>] what an action offers
-        # @return [Mime::Type, nil] of these; nil when the client accepts none
         def negotiate_mime(order)
           set_header(OFFERED, order)
           return super if order.empty? || params_readable? || !use_accept_header
@@ -35,13 +33,11 @@ module Hikyaku
           order.include?(::Mime::ALL) ? format : nil
         end
 
-        # @return [Array<Mime::Type>]
         def formats
           known = has_header?(FORMATS)
           super.tap { |found| found.delete(CodecGlue.mime) if !known && found.include?(CodecGlue.mime) && !params_readable? && hikyaku_refused? }
         end
 
-        # @return [Array<Mime::Type>]
         def accepts
           super
         rescue ActionDispatch::Http::MimeNegotiation::InvalidType
@@ -50,10 +46,8 @@ module Hikyaku
           set_header(ACCEPTS, hikyaku_types(field).presence || [::Mime::ALL])
         end
 
-        # @return [Array<Mime::Type>, nil] what an action offered when it asked for the format
         def hikyaku_offered = get_header(OFFERED)
 
-        # @return [Boolean] the address says which format, so that the response does not depend on what the client accepts
         def hikyaku_addressed? = !!params_readable?
 
         private

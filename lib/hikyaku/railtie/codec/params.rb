@@ -4,8 +4,6 @@ module Hikyaku
   class Railtie < ::Rails::Railtie
     module CodecGlue
       # Makes params of a request's body in MessagePack. What JSON could not say is refused, but for times and bytes.
-      #
-      # @api private
       class Params
         MAX_BYTES = 8 * 1024 * 1024
         # As deep as JSON.parse goes.
@@ -13,9 +11,6 @@ module Hikyaku
         MAX_ITEMS = 250_000
         private_constant :MAX_BYTES, :MAX_DEPTH, :MAX_ITEMS
 
-        # @param max_bytes [Integer] of the body
-        # @param max_depth [Integer] of arrays and maps in one another
-        # @param max_items [Integer] elements of arrays and maps, all together
         def initialize(max_bytes: MAX_BYTES, max_depth: MAX_DEPTH, max_items: MAX_ITEMS)
           @limits = {max_bytes: max_bytes, max_depth: max_depth, max_items: max_items}.freeze
         end
@@ -31,9 +26,6 @@ module Hikyaku
           end
         end
 
-        # @param bytes [String]
-        # @return [Hash] as Rails makes it of JSON: what is no map stands under `_json`
-        # @raise [Error] the body cannot be read, or not within the limits
         def call(bytes)
           data = Codec[NAME].load(bytes, **@limits)
           data.is_a?(Hash) ? data : {_json: data}

@@ -7,8 +7,6 @@ module Hikyaku
   class Railtie < ::Rails::Railtie
     module CodecGlue
       # What `render msgpack:` packs: what the object says of itself with `as_json`, with the options of `render json:`.
-      #
-      # @api private
       module Plain
         # What Rails puts among the options, and what is said of the response.
         OF_RAILS = %i[action assigns callback content_type formats handlers layout locale location prefixes status template variant variants].freeze
@@ -23,10 +21,6 @@ module Hikyaku
         end
 
         class << self
-          # @param object [Object] a String is what a serialiser has made: JSON, or bytes that are packed already, which are binary
-          # @param options [Hash] of `render`
-          # @return [String] binary
-          # @raise [NotJSON]
           def pack(object, options = {})
             return object if packed?(object)
             return repack(object) if object.is_a?(String)
@@ -34,10 +28,6 @@ module Hikyaku
           end
 
           # What Active Support makes of an object in `render json:`, in a fraction of the time: as_json is asked as it asks, and json does the rest.
-          #
-          # @param object [Object]
-          # @param options [Hash] of `render`
-          # @return [String, nil] JSON; nil: it is a String, or has a to_json of its own, or Active Support may know what to do with it
           def text(object, options)
             return if object.is_a?(String) || writes_itself?(object)
             escaped(Codec[:json].dump(given(object, options)).force_encoding(Encoding::UTF_8))
@@ -45,28 +35,16 @@ module Hikyaku
             nil
           end
 
-          # @param object [Object]
-          # @return [Boolean]
           def packed?(object) = object.is_a?(String) && object.encoding == Encoding::BINARY
 
-          # @param text [String] JSON
-          # @return [String] binary
-          # @raise [NotJSON]
           def repack(text) = Codec[NAME].dump(parse(text))
 
-          # @param text [String] JSON
-          # @return [Object]
-          # @raise [NotJSON]
           def parse(text)
             ::JSON.parse(text, max_nesting: false)
           rescue ::JSON::ParserError, TypeError
             raise NotJSON, "render msgpack: was given a String that is no JSON: give the object itself, or packed bytes with the encoding BINARY"
           end
 
-          # @param object [Object]
-          # @param options [Hash] of `render`, of which each `as_json` gets a copy, as Active Support gives it one
-          # @return [Object] what a format can write
-          # @raise [Codec::Unrepresentable]
           def given(object, options)
             return object if options.empty?
             options.except(*OF_RAILS).empty? ? Codec::Plain::Given.new(object, options) : chosen(object, options, Codec::Limits::DEPTH)

@@ -5,8 +5,6 @@ module Hikyaku
     module CodecGlue
       # Whether `render json:` in a controller is what Rails makes of it. Serialisers such as active_model_serializers put themselves before it, and leave
       # attributes out: then what it says is packed, and no object behind it.
-      #
-      # @api private
       module Renderer
         # What `render json:` goes through, and which may be overridden.
         METHODS = %i[_render_with_renderer_json _render_to_body_with_renderer render_to_body _normalize_options].freeze
@@ -19,9 +17,6 @@ module Hikyaku
 
         class << self
           # Asked each time: a gem may be loaded late, and a renderer be replaced.
-          #
-          # @param controller [ActionController::Metal]
-          # @return [Boolean] false, too, where nobody can tell
           def rails?(controller)
             ENCODERS.match?(ActiveSupport.json_encoder.name.to_s) && METHODS.all? { |name| from_rails?(controller.method(name)) }
           rescue NameError
@@ -29,9 +24,6 @@ module Hikyaku
           end
 
           # Rails 8.1 has another, which is as quick as ours.
-          #
-          # @param controller [ActionController::Metal]
-          # @return [Boolean] whether `render json:` goes through the encoder of Active Support that makes the object over in Ruby first
           def slow?(controller) = ActiveSupport.json_encoder == ActiveSupport::JSON::Encoding::JSONGemEncoder && rails?(controller)
 
           private

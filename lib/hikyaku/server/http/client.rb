@@ -23,53 +23,37 @@ module Hikyaku
         FRAMING = 16
         private_constant :NEXT_REQUEST_SECONDS, :VERSIONS, :LIMITS, :MOST_FRAMING, :FRAMING
 
-        # @return [Puma::ThreadPool] where others may be waiting for a thread
         attr_writer :pool
 
         # Puma 8.0.2 gives a connection to its reactor, and empties the connection's buffer afterwards: when another thread is
         # answering by then, the beginning of that answer is gone. The buffer of a thread is nobody else's.
-        #
-        # @return [Puma::IOBuffer] in which an answer is gathered
         def io_buffer = Thread.current[:hikyaku_answer] ||= Puma::IOBuffer.new
 
         # Only while another thread is free: nobody waits for one that waits.
-        #
-        # @return [Boolean] a whole request is there
         def eagerly_finish
           to_io.wait_readable(NEXT_REQUEST_SECONDS) unless @ready || requests_served.zero? || !@pool.waiting.positive?
           super
         end
 
-        # @param seconds [Numeric] until the timeout
-        # @return [Float] when the timeout is
         def set_timeout(seconds)
           super
           @quiet_since = @timeout_at - seconds
           @timeout_at
         end
 
-        # @param time [Float] of the monotonic clock
-        # @return [Boolean] whether it has waited for a request, or has not got on with one, from then on
         def quiet_since?(time) = !@quiet_since.nil? && @quiet_since <= time
 
         # It will be closed for another connection: one is enough.
-        #
-        # @return [void]
         def chosen
           @quiet_since = nil
         end
 
         # Its time is over.
-        #
-        # @return [void]
         def expire
           @timeout_at = 0.0
         end
 
         # Who has begun a request is told; who has not, has nothing to be answered.
-        #
-        # @return [void]
-        # @raise [Puma::ConnectionError, Puma::HttpParserError]
         def timeout!
           raise Puma::ConnectionError if awaiting == :request
           # Without a version it would be answered as HTTP/1.0 is.
@@ -78,8 +62,6 @@ module Hikyaku
         end
 
         # Puma looks for a request line in what is no request, to say what is wrong with it, and takes for granted that it is there.
-        #
-        # @return [Integer] bytes that were read
         def parser_execute
           super
         rescue NoMethodError

@@ -24,7 +24,6 @@ module Hikyaku
 
         # What the reactor takes for a client that has gone already, and asks on its own thread: then it closes another.
         Eviction = Struct.new(:reactor, :client) do
-          # @return [Boolean] false
           def io_ok?
             if reactor.instance_variable_get(:@timeouts).include?(client)
               client.expire
@@ -39,15 +38,10 @@ module Hikyaku
         module Watched
           attr_writer :door
 
-          # @return [BasicSocket]
-          # @raise [IO::WaitReadable] there is no connection, or none that may come in
           def accept_nonblock(*) = @door.admit { super }
         end
         private_constant :Watched
 
-        # @param files [Integer] that may be open when a connection comes in
-        # @param logger [Logger]
-        # @yieldreturn [Puma::Reactor, nil] that has the connections which wait for a request
         def initialize(files, logger:, &reactor)
           @files = files
           @logger = logger
@@ -55,17 +49,11 @@ module Hikyaku
           @refused = []
         end
 
-        # @param socket [TCPServer, UNIXServer]
-        # @return [void]
         def watch(socket)
           socket.extend(Watched).door = self
         end
 
         # The system gives the lowest number that is free: it says how many files are open.
-        #
-        # @yieldreturn [BasicSocket] a connection, which is accepted now
-        # @return [BasicSocket]
-        # @raise [IO::WaitReadable] it may not come in
         def admit
           forget_refused unless @refused.empty?
           connection = yield

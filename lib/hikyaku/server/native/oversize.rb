@@ -8,17 +8,14 @@ module Hikyaku
       # The input of a request whose body was too large to be kept. To take it for empty would be to answer another
       # request: whoever reads it is told, and the client with him.
       class Oversize
-        # @param limit [Integer] bytes
         def initialize(limit)
           @limit = limit
         end
 
-        # @raise [Web::Problem] 413
         def read(*) = raise(Web::Problem.new(413, "the body is larger than the #{@limit} bytes that max_request_bytes allows"))
         alias_method :gets, :read
         alias_method :each, :read
 
-        # @return [void]
         def close = nil
       end
     end

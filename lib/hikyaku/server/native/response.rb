@@ -22,10 +22,6 @@ module Hikyaku
         FORBIDDEN = /[\r\n\0]/
         private_constant :OF_ONE_STREAM, :EMPTY, :STATUS_LINES, :FORBIDDEN
 
-        # @param env [Hash] the request's Rack environment
-        # @param status [Integer]
-        # @param headers [Hash{String => String, Array<String>}]
-        # @param keep_alive [Boolean] whether the client may send another request
         def initialize(env, status, headers, keep_alive:)
           @version = (env["SERVER_PROTOCOL"] == "HTTP/1.0") ? "HTTP/1.0" : "HTTP/1.1"
           @status = status.to_i
@@ -34,14 +30,10 @@ module Hikyaku
           @keep_alive = keep_alive && !closing?
         end
 
-        # @return [Boolean] whether the connection stays open behind the answer
         attr_reader :keep_alive
         alias_method :keep_alive?, :keep_alive
 
         # An answer whose content is known. What HEAD does not ask for is not made.
-        #
-        # @param body [#each]
-        # @return [Array(String, String)] head and content
         def whole(body)
           content = join(body) unless @head_only && !body.is_a?(Array)
           head = lines(@headers)
@@ -52,8 +44,6 @@ module Hikyaku
         end
 
         # The head of an answer whose end is the end of the connection.
-        #
-        # @return [String]
         def stream
           head = lines(@headers)
           head << "connection: close\r\n" unless closing? || @version == "HTTP/1.0"
@@ -62,8 +52,6 @@ module Hikyaku
 
         # What every answer of its kind begins with, for the engine to complete: without the date, a stream's without the
         # cursor and the capability, a publish's without the length; without the empty line.
-        #
-        # @return [String]
         def template = lines(@headers.except(*OF_ONE_STREAM, "date", "content-length"))
 
         private

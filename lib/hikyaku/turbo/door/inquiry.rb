@@ -16,15 +16,11 @@ module Hikyaku
       #           └──────────────────────────────────────┴─────────────────────────────┴──────────────────────────────► [nil, "forbidden"]
       #
       # What takes a socket, a thread or several streams is an error: it is logged and reported, and the page is told "unsupported".
-      #
-      # @api private
       class Inquiry
         # Put into an instance of the class that is asked.
         module Asked
-          # @return [Array<String>] names that the class has made of records, as `stream_for` does
           def names_for = @names_for ||= []
 
-          # @return [String]
           def broadcasting_for(*) = super.tap { |name| names_for << name }
 
           private
@@ -37,13 +33,10 @@ module Hikyaku
         end
         private_constant :Asked
 
-        # @param request [ActionDispatch::Request]
         def initialize(request)
           @request = request
         end
 
-        # @param stream [SignedStream] with a class
-        # @return [Array(String, nil), Array(nil, String)] the name of the stream, or why there is none: "forbidden" or "unsupported"
         def ask(stream)
           name = name_from(CableClass.find(stream.class_name), stream)
           name ? [name, nil] : [nil, "forbidden"]
@@ -67,7 +60,6 @@ module Hikyaku
           raise ConfigError, "turbo_stream_from was given channel: #{type.name}, and cannot follow what it follows: the class #{what}"
         end
 
-        # @return [Array<String>]
         def follow(type, stream)
           connection.renew
           connection.run_callbacks(:command) { subscribe(type, stream) }

@@ -15,8 +15,6 @@ module Hikyaku
       #
       # Signed by the application, for this alone and with its end: nobody chooses whose tokens they get, and who knows a subject,
       # which others may see (Presence), has no cookie with it. It knows nobody for longer than a token lasts.
-      #
-      # @api private
       class Keepsake
         NAME = "hikyaku_visitor"
         NUMBER = /\A[A-Za-z0-9_-]{22}\z/
@@ -24,16 +22,12 @@ module Hikyaku
         LEEWAY = 60
         private_constant :NUMBER, :LEEWAY
 
-        # @param request [ActionDispatch::Request]
         def initialize(request)
           @request = request
         end
 
-        # @return [String] that of the visitor's last token, if they bring what they were given with it; else a new one
         def subject = "anonymous:#{number}"
 
-        # @param seconds [Integer] for which the token is good
-        # @return [String] the value of a field Set-Cookie (RFC 6265 section 4.1), for the door's path alone
         def cookie(seconds)
           lasts = seconds + LEEWAY
           Rack::Utils.set_cookie_header(NAME, value: verifier.generate(number, purpose: NAME, expires_in: lasts), max_age: lasts,

@@ -8,8 +8,6 @@ module Hikyaku
     class Door
       # What a page asks for, read from a request that nobody has to believe: its method, its origin, its type and its size are
       # checked before a name is looked at.
-      #
-      # @api private
       class Petition
         MAX_NAMES = 100
         MAX_BODY_BYTES = 65_536
@@ -18,15 +16,11 @@ module Hikyaku
         JSON_TYPE = "application/json"
         private_constant :MAX_BODY_BYTES, :MAX_DEPTH, :JSON_TYPE
 
-        # @param request [ActionDispatch::Request]
-        # @param limit [Integer] names
         def initialize(request, limit: MAX_NAMES)
           @request = request
           @limit = limit
         end
 
-        # @return [Array<String>] as they were signed, or not
-        # @raise [Web::Problem]
         def names
           refuse(405, "only POST is understood here", "allow" => "POST") unless @request.get_header("REQUEST_METHOD") == "POST"
           # A form of another site can be neither of these; what JavaScript of another site may send, browsers ask first.

@@ -9,30 +9,22 @@ module Hikyaku
     class Door
       # Who asks, as the application sees it: through an instance of its ApplicationController that has the request, so that
       # `session`, `cookies` and `current_user` are there, and that runs no callbacks.
-      #
-      # @api private
       class Visitor
         SALT = "hikyaku anonymous subjects"
         private_constant :SALT
 
-        # @param request [ActionDispatch::Request]
         def initialize(request)
           @request = request
           # Who signs out while the application is asked has a token that is older than that.
           @asked_at = Process.clock_gettime(Process::CLOCK_REALTIME)
         end
 
-        # @param stream [SignedStream]
-        # @return [Array(String, nil), Array(nil, String)] the name of the stream that they may follow, or why there is none
         def admit(stream)
           name, reason = stream.class_name ? inquiry.ask(stream) : [stream.name, nil]
           return [nil, reason] if reason
           permitted?(name, stream.params) ? [name, nil] : [nil, "forbidden"]
         end
 
-        # @param stream_name [String]
-        # @param params [Hash{String => String}] the `data-` attributes of the element
-        # @return [Boolean]
         def permitted?(stream_name, params = {})
           decision = Turbo.authorization or return true
           values = [stream_name, @request, params.with_indifferent_access].first(values_of(decision))
@@ -42,25 +34,16 @@ module Hikyaku
 
         # Whose token it is: what the application calls the user, else the session, else somebody whom the door knows again. By it
         # Hikyaku.disconnect finds the streams, and a stream takes a new token only of the same.
-        #
-        # @return [String]
         def subject = @subject ||= asked(:hikyaku_subject)&.to_s.presence || of_session || (@keepsake = Keepsake.new(@request)).subject
 
-        # @return [String] the hub's URL
-        # @raise [ConfigError] it is not known
         def hub = controller.hikyaku_url
 
-        # @param topics [Array<String, Hash>]
-        # @param expires_in [Integer] seconds
-        # @param seen [Boolean] whether others are to see who it is
-        # @return [String]
         def token(topics, expires_in:, seen: false)
           payload = asked(:hikyaku_payload)
           payload = {"id" => subject}.merge(payload.to_h.transform_keys(&:to_s).compact) if seen
           controller.hikyaku_token(subscribe: topics, subject: subject, expires_in: expires_in, payload: payload, issued_at: @asked_at).tap { @good_for = expires_in }
         end
 
-        # @return [Hash{String => String}] fields of the answer, by which whoever got a token as nobody in particular is known again
         def headers = (@keepsake && @good_for) ? {"set-cookie" => @keepsake.cookie(@good_for)} : {}
 
         private

@@ -21,13 +21,8 @@ module Hikyaku
         SYSTEM = ->(host) { Addrinfo.getaddrinfo(host, nil, nil, :STREAM).map(&:ip_address) }
 
         class << self
-          # @return [Boolean] whether the host is written as this machine itself
           def loopback?(host) = host.casecmp?("localhost") || kinds(host) == [:loopback]
 
-          # @param host [String] without brackets
-          # @param resolver [#call] from a host name to addresses
-          # @return [Array<String>] addresses that may be connected to, in order of preference
-          # @raise [Refused]
           def addresses(host, resolver: SYSTEM)
             return [host] if kinds(host)
             found = resolver.call(host).uniq

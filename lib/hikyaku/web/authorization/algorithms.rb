@@ -33,22 +33,14 @@ module Hikyaku
         SECRET_BYTES = {"HS256" => 32, "HS384" => 48, "HS512" => 64}.freeze
 
         class << self
-          # @param setting [String] names the setting in errors
-          # @param value [String, Array<String>, nil] one name, several, or several separated by commas or spaces
-          # @return [Array<String>, nil] nil when nothing is configured
-          # @raise [ConfigError]
           def parse(setting, value)
             names = Array(value).flat_map { |part| part.to_s.split(/[\s,]+/) }.reject(&:empty?)
             return if names.empty?
             names.map { |name| canonical(name) or raise ConfigError, unknown(setting, name) }.uniq.freeze
           end
 
-          # @return [Boolean]
           def known?(name) = KIND.key?(name)
 
-          # @param kind [Symbol]
-          # @param configured [Array<String>, nil]
-          # @return [Array<String>] those that this kind of key may be used with; empty when none
           def for_kind(kind, configured)
             return DEFAULT.fetch(kind) unless configured
             names = configured.select { |name| KIND[name] == kind }
@@ -56,10 +48,6 @@ module Hikyaku
           end
 
           # What is wrong with the length of a secret (RFC 7518 section 3.2).
-          #
-          # @param secret [String]
-          # @param algorithms [Array<String>] that it is to be used with
-          # @return [String, nil] one sentence without the secret; nil when it is long enough
           def lack(secret, algorithms)
             name = algorithms.max_by { |one| SECRET_BYTES.fetch(one, 0) }
             least = SECRET_BYTES.fetch(name)

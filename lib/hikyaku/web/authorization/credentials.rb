@@ -9,7 +9,6 @@ module Hikyaku
       # A token is presented in a way that cannot be understood: 400 with the challenge `invalid_request` (Mercure
       # draft-08, section "Error Responses").
       class InvalidRequest < Problem
-        # @param detail [String] one sentence for whoever sent the request
         def initialize(detail) = super(400, detail, code: "invalid_request")
       end
 
@@ -29,11 +28,6 @@ module Hikyaku
         QUERY_NAME = "authorization"
 
         class << self
-          # @param env [Hash] the Rack environment
-          # @param cookie_name [String]
-          # @param legacy [Boolean, :no_query] whether 0.x clients are served, and their query parameter is read
-          # @return [Array(String, Symbol), Array(nil, nil)] the token, and :header, :query or :cookie
-          # @raise [InvalidRequest]
           def find(env, cookie_name: COOKIE_NAME, legacy: false)
             if (header = env["HTTP_AUTHORIZATION"])
               return [bearer(header), :header]

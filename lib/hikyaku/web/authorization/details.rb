@@ -25,10 +25,6 @@ module Hikyaku
         MATCHER_TYPES = %w[exact urlpattern].freeze
         NAME = "the token's authorization_details"
 
-        # @param base [String] the hub URL, which relative patterns are resolved against
-        # @param max_details [Integer] Mercure details in a token
-        # @param max_topics [Integer] entries of one array "topics"
-        # @param max_pattern_bytes [Integer]
         def initialize(base:, max_details:, max_topics:, max_pattern_bytes:)
           @base = base
           @max_details = max_details
@@ -36,9 +32,6 @@ module Hikyaku
           @max_pattern_bytes = max_pattern_bytes
         end
 
-        # @param claims [Hash]
-        # @return [Array<Detail>] in the token's order
-        # @raise [InvalidToken]
         def parse(claims)
           return [] unless claims.key?("authorization_details")
           entries = array(claims["authorization_details"], NAME, empty: true)
@@ -49,11 +42,6 @@ module Hikyaku
           mercure.map { |entry, index| detail(entry, "#{NAME}[#{index}]") }.freeze
         end
 
-        # @param pattern [String]
-        # @param type [String]
-        # @param where [String] names the entry in errors
-        # @return [Hub::Matcher]
-        # @raise [InvalidToken]
         def matcher(pattern, type, where)
           Hub::Matcher.build(type: type, pattern: pattern, base: @base, max_bytes: @max_pattern_bytes)
         rescue InvalidMatcher, LimitExceeded
@@ -61,10 +49,6 @@ module Hikyaku
           raise InvalidToken, "#{where} is not a valid #{type} matcher of at most #{@max_pattern_bytes} bytes"
         end
 
-        # @param value [Object]
-        # @param where [String]
-        # @return [Array]
-        # @raise [InvalidToken] when it is none, has too many topics, or is empty and may not be
         def array(value, where, empty: false, max: nil)
           raise InvalidToken, "#{where} is not an array" unless value.is_a?(Array)
           raise InvalidToken, "#{where} is empty" if value.empty? && !empty
@@ -73,11 +57,6 @@ module Hikyaku
         end
 
         # A match_type that the hub does not know voids the token even beside the wildcard: it must fail loudly.
-        #
-        # @param topic [Object] an entry of an array of topics
-        # @param where [String] names the entry in errors
-        # @return [Hub::Matcher]
-        # @raise [InvalidToken]
         def topic_matcher(topic, where)
           raise InvalidToken, "#{where} is not an object" unless topic.is_a?(Hash)
           type = topic.fetch("match_type", "exact")
@@ -87,7 +66,6 @@ module Hikyaku
           matcher(pattern, type, "#{where}.match")
         end
 
-        # @return [Integer] entries of one array of topics
         attr_reader :max_topics
 
         private

@@ -11,9 +11,6 @@ module Hikyaku
         NAMES = Verification::CHECKS.keys.to_h { |check| [check, check.to_s.delete_prefix("check_")] }.freeze
 
         class << self
-          # @param verification [Verification] not used before
-          # @param role [Symbol]
-          # @return [Hash{Symbol => Object}]
           def of(verification, role)
             checks = Verification::CHECKS.keys.map { |check| outcome(verification, check) }
             {

@@ -16,12 +16,6 @@ module Hikyaku
         Mark = Struct.new(:device, :inode, :size, :mtime, :ctime)
         private_constant :CHECK_SECONDS, :SETTLED_SECONDS, :Mark
 
-        # @param setting [String] names the setting in logs
-        # @param path [String]
-        # @param logger [Logger, nil]
-        # @param on_change [#call] called after the keys have changed
-        # @yieldreturn [Array<Key>] what the file holds now
-        # @raise [ConfigError] of the block
         def initialize(setting:, path:, logger: nil, on_change: -> {}, &read)
           @setting = setting
           @path = path
@@ -34,21 +28,15 @@ module Hikyaku
           @keys = read.call.freeze
         end
 
-        # @param now [Float] seconds since 1970
-        # @return [Array<Key>]
         def keys(now)
           refresh_if_stale(now)
           @keys
         end
         alias_method :keys_after_refresh, :keys
 
-        # @return [Array<Key>] those that are in force, without a look at the file
         def held = @keys
 
         # Looks at the file if that was not done lately, and reads it if it has changed.
-        #
-        # @param now [Float] seconds since 1970
-        # @return [void]
         def refresh_if_stale(now)
           # A clock that was set back must not stop this.
           return if (now - @checked_at).between?(0, CHECK_SECONDS)
@@ -62,17 +50,13 @@ module Hikyaku
         end
 
         # Reads the file, whether it seems to have changed or not.
-        #
-        # @return [void]
         def reload(_now = nil)
           changed = @mutex.synchronize { install(mark) }
           @on_change.call if changed
         end
 
-        # @return [Boolean]
         def refreshable? = true
 
-        # @return [String]
         def inspect = "#<#{self.class} #{@path}, #{@keys.size} keys>"
 
         private
@@ -86,7 +70,6 @@ module Hikyaku
 
         def settled?(mark) = mark.nil? || (Time.now - mark.mtime).abs > SETTLED_SECONDS
 
-        # @return [Boolean] whether the keys are others now
         def install(mark)
           known = mark == @mark
           @mark = mark

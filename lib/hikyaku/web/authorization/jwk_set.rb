@@ -20,16 +20,9 @@ module Hikyaku
         MAX_KEYS = 100
         PUBLIC_MEMBERS = {"RSA" => %w[kty n e], "EC" => %w[kty crv x y], "OKP" => %w[kty crv x]}.freeze
 
-        # @return [Array<Key>]
         attr_reader :keys
-        # @return [Array<String>] for each key that was skipped, why; never the key
         attr_reader :skipped
 
-        # @param json [String] a set, or a single key
-        # @param configured [Array<String>, nil] the allowlist of algorithms
-        # @param secrets [Boolean] whether symmetric keys are believed: never in a set that was published by URL
-        # @param weak [Boolean] whether they may be shorter than RFC 7518 allows
-        # @raise [Malformed]
         def initialize(json, configured:, secrets:, weak: false)
           document = StrictJson.object(json) or raise Malformed, "it is not a JSON object"
           entries = document.key?("kty") ? [document] : document["keys"]

@@ -21,20 +21,11 @@ module Hikyaku
         SAID = /[^\0\s]/n
 
         class << self
-          # @param pkey [OpenSSL::PKey::PKey] a public key, or a private one of which only the public half is kept
-          # @param configured [Array<String>, nil] the allowlist
-          # @return [Key]
-          # @raise [Unusable]
           def of_pkey(pkey, configured:, kid: nil)
             kind, material = public_half(pkey)
             new(kind: kind, material: material, algorithms: allowed(kind, configured), kid: kid)
           end
 
-          # @param secret [String] bytes shared with the issuer
-          # @param configured [Array<String>, nil] the allowlist
-          # @param weak [Boolean] whether it may be shorter than RFC 7518 section 3.2 allows
-          # @return [Key]
-          # @raise [Unusable]
           def of_secret(secret, configured:, kid: nil, weak: false)
             raise Unusable, "the secret is empty" if empty?(secret)
             algorithms = allowed(:secret, configured)
@@ -44,15 +35,8 @@ module Hikyaku
           end
 
           # An HMAC fills its key up with zero bytes (RFC 2104 section 2): nothing but those is the empty key, which everybody knows.
-          #
-          # @param secret [String]
-          # @return [Boolean] whether there is nothing in it but zero bytes and white space
           def empty?(secret) = !secret.b.match?(SAID)
 
-          # @param kind [Symbol]
-          # @param configured [Array<String>, nil]
-          # @return [Array<String>]
-          # @raise [Unusable]
           def allowed(kind, configured)
             names = Algorithms.for_kind(kind, configured)
             return names unless names.empty?
@@ -91,11 +75,8 @@ module Hikyaku
           end
         end
 
-        # @return [String, nil] the key's id in its set
         attr_reader :kid
-        # @return [Symbol] see {Algorithms::KIND}
         attr_reader :kind
-        # @return [Array<String>] the allowlist of this key
         attr_reader :algorithms
 
         def initialize(kind:, material:, algorithms:, kid: nil)
@@ -109,10 +90,6 @@ module Hikyaku
 
         # Whether this key made the token's signature with that algorithm. The comparison of a secret's signature
         # takes the same time wherever the difference is.
-        #
-        # @param encoded [JWT::EncodedToken]
-        # @param algorithm [String] one of {#algorithms}
-        # @return [Boolean]
         def signed?(encoded, algorithm)
           return false unless @algorithms.include?(algorithm)
           bytes = SIGNATURE_BYTES[@kind]
@@ -127,7 +104,6 @@ module Hikyaku
           other.is_a?(Key) && identity == other.identity
         end
 
-        # @return [String]
         def inspect = "#<#{self.class} #{Algorithms::NAME.fetch(@kind)}, kid #{@kid.inspect}, #{@algorithms.join(" ")}>"
         alias_method :to_s, :inspect
 

@@ -35,9 +35,6 @@ module Hikyaku
         HEADERS = {"accept" => "application/jwk-set+json, application/json", "accept-encoding" => "identity"}.freeze
 
         class << self
-          # @param url [String]
-          # @return [URI::HTTP]
-          # @raise [Failed] says what is wrong with the URL itself
           def uri(url)
             uri = URI.parse(url)
             raise Failed, "it is not an http(s) URL" unless uri.is_a?(URI::HTTP) && uri.hostname && !uri.hostname.empty?
@@ -49,14 +46,10 @@ module Hikyaku
           end
         end
 
-        # @param resolver [#call, nil] from a host name to addresses; the system's unless told
         def initialize(resolver: nil)
           @resolution = resolver ? {resolver: resolver} : {}
         end
 
-        # @param uri [URI::HTTP]
-        # @return [Fetched]
-        # @raise [Failed]
         def call(uri)
           Timeout.timeout(TOTAL_SECONDS) { follow(uri, MAX_REDIRECTS) }
         rescue AddressPolicy::Refused => error

@@ -26,10 +26,6 @@ module Hikyaku
       # that does look so can be given as a JWK Set with a key of type oct.) Nor is what stands in a file that is to hold a
       # JWK Set: an error page in its place would be a secret that everybody knows. Errors name the setting, never the value.
       class KeySource
-        # @param fetch [#call] see {KeyFetch}
-        # @param logger [Logger, nil]
-        # @param on_change [#call] called when the keys of a file or a URL have changed
-        # @param weak [Boolean] whether secrets may be shorter than RFC 7518 allows, as in developer mode
         def initialize(fetch:, logger: nil, on_change: -> {}, weak: false)
           @fetch = fetch
           @weak = weak
@@ -37,12 +33,6 @@ module Hikyaku
           @on_change = on_change
         end
 
-        # @param setting [String] names the setting in errors
-        # @param value [String, Hash, nil]
-        # @param algorithms [Array<String>, nil] the allowlist; nil: what the kind of key says
-        # @param secrets [Boolean] whether text of no other form is a secret
-        # @return [StaticKeys, FileKeys, RemoteKeys, nil] nil when there is no value
-        # @raise [ConfigError]
         def load(setting, value, algorithms, secrets: true)
           case value
           when nil then nil
@@ -63,7 +53,6 @@ module Hikyaku
           end
         end
 
-        # @return [Array<Key>]
         def content(setting, value, algorithms, secrets)
           return Pem.keys(value, configured: algorithms) if Pem.like?(value)
           return jwk_set(setting, value, algorithms) if value.lstrip.start_with?("{")

@@ -25,14 +25,10 @@ module Hikyaku
         #   @return [Object, nil] any JSON value
         Reading = Struct.new(:details, :payload)
 
-        # @param details [Details] builds the matchers, with its limits
         def initialize(details)
           @details = details
         end
 
-        # @param claims [Hash]
-        # @return [Reading]
-        # @raise [InvalidToken]
         def parse(claims)
           name = NAMES.find { |one| !claims[one].nil? } or return Reading.new([].freeze, nil)
           claim = object(claims[name], name)

@@ -16,13 +16,8 @@ module Hikyaku
         NO_PASSWORD = ""
 
         class << self
-          # @return [Boolean]
           def like?(text) = text.include?("-----BEGIN ")
 
-          # @param text [String]
-          # @param configured [Array<String>, nil] the allowlist of algorithms
-          # @return [Array<Key>] at least one
-          # @raise [Key::Unusable]
           def keys(text, configured:)
             # Environment variables and YAML often hold the line ends as \n.
             text = text.gsub("\\n", "\n") unless text.include?("\n")

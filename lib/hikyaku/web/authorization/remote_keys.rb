@@ -27,12 +27,6 @@ module Hikyaku
         FIRST_SECONDS = 3
         WAIT_SECONDS = 5
 
-        # @param setting [String] names the setting in logs
-        # @param uri [URI::HTTP]
-        # @param configured [Array<String>, nil] the allowlist of algorithms
-        # @param fetch [#call] from a URI to {KeyFetch::Fetched}
-        # @param logger [Logger, nil]
-        # @param on_change [#call] called after the set has changed, on the thread of the fetch
         def initialize(setting:, uri:, configured:, fetch:, logger: nil, on_change: -> {})
           @setting = setting
           @uri = uri
@@ -49,8 +43,6 @@ module Hikyaku
           @stale_at = -Float::INFINITY
         end
 
-        # @param now [Float] seconds since 1970
-        # @return [Array<Key>, nil] nil when the set has never been fetched successfully
         def keys(now)
           return current(now) if @keys
           @mutex.synchronize do
@@ -61,9 +53,6 @@ module Hikyaku
         end
 
         # The keys after another look at the URL, if there were not too many lately.
-        #
-        # @param now [Float]
-        # @return [Array<Key>, nil]
         def keys_after_refresh(now)
           @mutex.synchronize do
             start(now) if look?(now)
@@ -73,27 +62,20 @@ module Hikyaku
         end
 
         # Starts a fetch in the background when the set has become stale. Costs next to nothing otherwise.
-        #
-        # @param now [Float]
         def refresh_if_stale(now)
           return if fresh?(now) || @keys.nil?
           @mutex.synchronize { start(now) if !fresh?(now) && due?(now, REFRESH_SECONDS) }
         end
 
         # Starts a fetch in the background, whatever was fetched lately.
-        #
-        # @param now [Float]
         def reload(now)
           @mutex.synchronize { start(now) unless @thread&.alive? }
         end
 
-        # @return [Array<Key>, nil] those that are in force; nil when the set has never been fetched successfully
         def held = @keys
 
-        # @return [Boolean]
         def refreshable? = true
 
-        # @return [String]
         def inspect = "#<#{self.class} #{@uri.hostname}, #{@keys ? "#{@keys.size} keys" : "not fetched"}>"
 
         private

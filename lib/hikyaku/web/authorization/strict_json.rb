@@ -22,8 +22,6 @@ module Hikyaku
           end
         end
 
-        # @param bytes [String]
-        # @return [Hash, nil] frozen throughout; nil when the bytes are not one well-formed JSON object
         def self.object(bytes)
           text = String.new(bytes, encoding: Encoding::UTF_8)
           return unless text.valid_encoding?

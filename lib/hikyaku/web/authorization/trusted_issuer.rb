@@ -17,10 +17,8 @@ module Hikyaku
         # @!attribute [r] key
         #   @return [Key]
         Basis = Struct.new(:issuer, :role, :key) do
-          # @return [Boolean] whether the key is still trusted
           def good? = issuer.holds?(role, key)
 
-          # @return [String] without the key
           def inspect = "#<#{self.class} #{role} #{issuer.inspect}>"
         end
 
@@ -33,11 +31,6 @@ module Hikyaku
 
         class << self
           # A key of its own goes before the issuer's JWK Set, which serves the roles that have none.
-          #
-          # @param setting [#issuer, #alg, #publisher_alg, #subscriber_alg, #publisher_key, #subscriber_key, #jwks]
-          # @param source [KeySource]
-          # @return [TrustedIssuer]
-          # @raise [ConfigError]
           def load(setting, source)
             where = setting.issuer ? " of issuer #{setting.issuer.inspect}" : ""
             shared = {}
@@ -53,38 +46,23 @@ module Hikyaku
           end
         end
 
-        # @return [String, nil] the value of iss; nil: none configured (0.x deployments)
         attr_reader :id
 
-        # @param id [String, nil]
-        # @param keys [Hash{Symbol => StaticKeys, FileKeys, RemoteKeys, nil}] by role
         def initialize(id, keys)
           @id = id&.dup&.freeze
           @keys = keys.freeze
           freeze
         end
 
-        # @param role [Symbol] :publisher or :subscriber
-        # @return [Boolean]
         def role?(role) = !@keys[role].nil?
 
-        # @return [Array<RemoteKeys, FileKeys>] keys that may change
         def refreshable = @keys.values.compact.select(&:refreshable?).uniq
 
-        # @param role [Symbol]
-        # @param key [Key]
-        # @return [Boolean] whether it is still one of this issuer's keys for the role
         def holds?(role, key) = @keys[role]&.held&.include?(key) || false
 
         # The keys that a token may have been signed with, the best guess first. The kid is a hint: it chooses among
         # the keys that have one, and makes the hub look for a key that it does not know yet. Keys without a kid may
         # have signed any token.
-        #
-        # @param role [Symbol]
-        # @param kid [String, nil]
-        # @param now [Float]
-        # @return [Array<Key>]
-        # @raise [KeysUnreachable]
         def candidates(role, kid, now)
           source = @keys.fetch(role)
           keys = source.keys(now)
@@ -95,7 +73,6 @@ module Hikyaku
           named + others.select { |key| key.kid.nil? }
         end
 
-        # @return [String]
         def inspect = "#<#{self.class} #{@id.inspect}>"
       end
     end

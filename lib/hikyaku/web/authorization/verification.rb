@@ -34,19 +34,11 @@ module Hikyaku
         SEGMENTS = /\A([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\z/
         TYPE = %r{\A(?:application/)?at\+jwt\z}i
 
-        # @return [Hash, nil] the token's header, once it is read
         attr_reader :header
-        # @return [Hash, nil] the token's claims, once they are read: to be believed only after all checks
         attr_reader :claims
-        # @return [Boolean, nil] whether it is judged by the rules of 0.x
         attr_reader :legacy
-        # @return [Array<Detail>, nil] what it asks for, once that is read
         attr_reader :details
 
-        # @param token [String]
-        # @param role [Symbol] :publisher or :subscriber
-        # @param rules [Rules]
-        # @param now [Float] seconds since 1970
         def initialize(token, role:, rules:, now:)
           @token = token
           @role = role
@@ -54,8 +46,6 @@ module Hikyaku
           @now = now
         end
 
-        # @return [Access]
-        # @raise [InvalidToken] at the first check that fails
         def access
           CHECKS.each_key { |check| public_send(check) }
           to_access
@@ -63,16 +53,12 @@ module Hikyaku
 
         # No token was issued later than it was seen, whatever the issuer's clock says: else one that is ahead, or rounds up, would
         # make a token newer than the revocation that is to end it.
-        #
-        # @return [Access] to be asked for after all checks have passed
         def to_access
           Access.new(issuer: @trusted.id, basis: TrustedIssuer::Basis.new(@trusted, @role, @key).freeze, subject: @subject, token_id: @token_id, issued_at: @issued_at && [@issued_at, @now].min,
             expires_at: @expires_at, not_before: @not_before && @not_before - LEEWAY, legacy: @legacy, details: @details, payload: @payload,
             token_bytes: @token.bytesize)
         end
 
-        # @param check [Symbol] a key of {CHECKS}
-        # @return [Boolean] whether what the check needs is there
         def ready?(check)
           CHECKS.fetch(check).none? { |need| instance_variable_get(need).nil? }
         end

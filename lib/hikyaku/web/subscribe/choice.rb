@@ -25,24 +25,16 @@ module Hikyaku
         NO_CODING = "the stream can be had as it is, or with gzip where the hub's engine has it: Accept-Encoding admits neither"
         private_constant :VARY, :EVENTS, :PACKS, :GZIP, :MAX_BYTES, :MAX_ELEMENTS, :QUALITY, :PLAIN, :NO_FORM, :NO_PACKS, :NO_CODING
 
-        # @param hub [Hub]
         def initialize(hub)
           @packs = hub.offers?(:message_pack, :identity)
           @gzip = hub.offers?(:events, :gzip)
         end
 
-        # @param accept [String, nil] the field of the request
-        # @param accept_encoding [String, nil] likewise
-        # @return [Array(Symbol, Symbol)] form and coding, as of Engine#subscribe
-        # @raise [Problem] 406: it takes nothing that there is
         def call(accept, accept_encoding)
           return PLAIN if accept.nil? && accept_encoding.nil?
           [form(accept), coding(accept_encoding)]
         end
 
-        # @param form [Symbol]
-        # @param coding [Symbol]
-        # @return [Hash{String => String}] of the answer
         def self.headers(form, coding)
           headers = {"content-type" => (form == :message_pack) ? PACKS.first : EVENTS}
           headers["content-encoding"] = "gzip" if coding == :gzip
@@ -75,8 +67,6 @@ module Hikyaku
         end
 
         # By name in lower case, without parameters. What cannot be understood is left out.
-        #
-        # @return [Hash{String => Float}]
         def wishes_of(field)
           wishes = {}
           field.to_s.byteslice(0, MAX_BYTES).b.split(",", MAX_ELEMENTS + 1).first(MAX_ELEMENTS).each do |element|

@@ -17,7 +17,6 @@ module Hikyaku
 
         Asset = Struct.new(:bytes, :type, :etag, keyword_init: true)
 
-        # @param extra [Hash{String => String}] further files by name, made at boot
         def initialize(extra: {})
           files = Dir.children(FOLDER).sort.to_h { |name| [name, File.binread(File.join(FOLDER, name))] }
           @table = files.merge(extra).to_h { |name, bytes| [name, asset(name, bytes)] }
@@ -25,11 +24,8 @@ module Hikyaku
           @table.freeze
         end
 
-        # @param name [String]
-        # @return [Asset, nil]
         def [](name) = @table[name]
 
-        # @return [Array<String>]
         def names = @table.keys
 
         private

@@ -12,20 +12,16 @@ module Hikyaku
       # name was pointed at this machine (DNS rebinding) is "the same origin" to the browser, so a browser must also
       # have come by an address, by localhost, or by a name that this hub was given.
       class Caller
-        # @return [String, nil] the host of a URL, without brackets
         def self.host_of(url)
           URI.parse(url.to_s).host&.delete_prefix("[")&.delete_suffix("]")&.downcase
         rescue URI::Error
           nil
         end
 
-        # @param hosts [Array<String>] host names that this hub is known by
         def initialize(hosts:)
           @hosts = hosts.map(&:downcase).freeze
         end
 
-        # @param env [Hash] the Rack environment
-        # @return [String, nil] why this caller is refused, in one sentence
         def refusal(env)
           origin = env["HTTP_ORIGIN"]
           site = env["HTTP_SEC_FETCH_SITE"]

@@ -17,9 +17,6 @@ module Hikyaku
 
         module_function
 
-        # @param env [Hash] the Rack environment
-        # @param max_bytes [Integer]
-        # @return [Hash] the JSON object of the body
         def parse(env, max_bytes:)
           type = env["CONTENT_TYPE"].to_s[/\A[^;\s]+/].to_s.downcase
           raise Problem.new(415, "send a JSON object, with Content-Type: application/json") unless type == "application/json"
@@ -30,7 +27,6 @@ module Hikyaku
           object(bytes.dup.force_encoding(Encoding::UTF_8))
         end
 
-        # @return [Hash] the keywords that the mint is called with
         def grants(body)
           {
             publish: matchers(body["publish"], "publish"), subscribe: matchers(body["subscribe"], "subscribe"),
@@ -38,7 +34,6 @@ module Hikyaku
           }
         end
 
-        # @return [Array(String, Symbol)] token and role
         def question(body)
           token = body["token"]
           raise Problem.new(400, "token must be a string") unless token.is_a?(String)
@@ -47,7 +42,6 @@ module Hikyaku
           [token, body["role"].to_sym]
         end
 
-        # @return [String, nil] the token to keep; nil to forget it
         def cookie(body)
           token = body["token"]
           return if token.nil?

@@ -10,8 +10,6 @@ module Hikyaku
       class Link
         # The reader's thread: connects, reads until the connection breaks, and connects again, unless the broker has said that
         # it will not get better.
-        #
-        # @api private
         module Connecting
           private
 
@@ -23,8 +21,6 @@ module Hikyaku
           end
 
           # One connection, from its beginning to its end.
-          #
-          # @return [StandardError] why it ended
           def live
             @was_welcome = false
             session = Session.connect(@address, lock: @lock, max_frame: @max_frame)

@@ -10,8 +10,6 @@ module Hikyaku
     class Client
       class Link
         # What a link does with the frames that come: all of a reading under one lock.
-        #
-        # @api private
         module Incoming
           private
 
@@ -29,7 +27,6 @@ module Hikyaku
             raise end_of_it if end_of_it
           end
 
-          # @return [Failure, nil] the connection ends
           def dispatch(session, frame, time, news)
             case frame
             when Wire::Frames::Push then arrived(session, frame, time)

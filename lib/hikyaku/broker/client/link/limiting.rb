@@ -8,31 +8,19 @@ module Hikyaku
       class Link
         # How long the client renews leases for blocks that hang, and for deliveries that nobody asks for. The pacer looks when
         # the first limit has come; every limit is a time on the monotonic clock.
-        #
-        # @api private
         module Limiting
           # Called with the lock.
-          #
-          # @param at [Float, nil] when something will have taken too long
-          # @return [void]
           def watch(at)
             return if at.nil? || (@look_at && @look_at <= at)
             @look_at = at
             wake
           end
 
-          # @param worker [Worker] whose block may hang
-          # @return [void]
           def attach(worker) = @lock.synchronize { @workers[worker] = true }
 
-          # @param worker [Worker]
-          # @return [void]
           def detach(worker) = @lock.synchronize { @workers.delete(worker) }
 
           # Somebody asks a receiver for deliveries again that had been paused. Called with the lock.
-          #
-          # @param receiver [Receiver]
-          # @return [void]
           def say_credit(receiver)
             return unless @session && @receivers.key?(receiver.number)
             @session.gather(Wire.credit(subscription: receiver.number, credit: receiver.offered_credit, credit_bytes: receiver.credit_bytes))
@@ -40,11 +28,6 @@ module Hikyaku
           end
 
           # Its block runs on, and its message is for others.
-          #
-          # @param delivery [Delivery]
-          # @param words [String]
-          # @param seconds [Numeric] before it is delivered again
-          # @return [void]
           def time_out(delivery, words, seconds)
             delay = Link.milliseconds(seconds)
             told(delivery, false, ->(id) { Wire.nack(delivery: delivery.number, id: id, kind: 1, delay: delay, words: words) }) do
@@ -54,16 +37,11 @@ module Hikyaku
           end
 
           # Tells an error for which a subscription has no handler.
-          #
-          # @param error [StandardError]
-          # @return [void]
           def tell(error) = @on_error ? @on_error.call(error) : warn("hikyaku: #{error.message}")
 
           private
 
           # Called with the lock.
-          #
-          # @return [Array<Array(Worker, Delivery)>] blocks that have just run for too long
           def look(time)
             return [] unless @look_at && @look_at <= time
             @receivers.each_value { |receiver| hold_back(receiver) if receiver.limit_at&.<=(time) }

@@ -23,8 +23,6 @@ module Hikyaku
           HESITATION = 1
           private_constant :ACCEPTS, :PAUSE, :SILENCE, :COME_BACK, :HESITATION
 
-          # @param listener [Hikyaku::Server::Listener] closed when the reactor stops
-          # @return [void]
           def listen(listener)
             @listeners[listener] = listener.sockets.map do |socket|
               @selector.register(socket, :r).tap { |monitor| monitor.value = socket }
@@ -67,7 +65,6 @@ module Hikyaku
             @engine.connect(address: address, now: @now)
           end
 
-          # @return [Boolean] whether somebody had to go
           def evict_oldest
             oldest, deadline = @strangers.first
             return false unless oldest && deadline - @hello_timeout + HESITATION <= @now && oldest.session.strange?

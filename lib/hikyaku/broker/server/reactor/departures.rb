@@ -11,8 +11,6 @@ module Hikyaku
           private_constant :RETRY_AFTER
 
           # Ends what was never started, because somebody could not listen.
-          #
-          # @return [void]
           def abandon
             return if @thread
             @engine.close(now: @now, wall: @wall)
@@ -20,9 +18,6 @@ module Hikyaku
           end
 
           # Takes no more connections and messages, waits until what is out was finished, and closes the engine.
-          #
-          # @param seconds [Numeric] how long that may take
-          # @return [void]
           def stop(seconds: 10)
             tell { drain(seconds) }
             @thread&.join

@@ -8,17 +8,12 @@ module Hikyaku
     module Rack
       class Compression
         # Bodies as Rack has them: Arrays, which are whole, files, and whatever gives pieces when it has them.
-        #
-        # @api private
         module Bodies
           # A larger file is read piece by piece.
           MOST_FILE_BYTES = 1_048_576
           private_constant :MOST_FILE_BYTES
 
           class << self
-            # @param body [#each]
-            # @return [Array(String, #each), Array(nil, #each)] all its bytes, or nil where they are not to be had at once; and the body to go on with,
-            #   since `to_ary` closes a body
             def whole(body)
               if body.respond_to?(:to_ary) && (pieces = body.to_ary)
                 [joined(pieces), pieces]
@@ -27,16 +22,10 @@ module Hikyaku
               end
             end
 
-            # @param body [#each]
-            # @return [Integer, nil] bytes, if they can be counted without asking for them; an answer to HEAD may have left them out
             def size(body) = (body.sum(&:bytesize) if body.is_a?(Array) && !body.empty?)
 
-            # @param body [#each]
-            # @return [String, nil] where it is on the disk
             def path(body) = (body.to_path if body.respond_to?(:to_path))
 
-            # @param body [#each]
-            # @return [void]
             def close(body)
               body.close if body.respond_to?(:close)
             end

@@ -28,8 +28,6 @@ module Hikyaku
         # who see it. An application for which that is too much says `no-store`, which is not kept, or has no cache.
         #
         # Safe for threads. Two that bring the same new body at the same time both compress it.
-        #
-        # @api private
         class Cache
           # A body that is larger than this part of the cache is not kept.
           SHARE = 8
@@ -39,7 +37,6 @@ module Hikyaku
           PLACE = 800
           private_constant :SHARE, :LATEST, :PLACE
 
-          # @param most_bytes [Integer] for everything
           def initialize(most_bytes)
             @longest = most_bytes / SHARE
             @latest = Latest.new(most_bytes / LATEST, most_bytes / LATEST / PLACE)
@@ -48,13 +45,8 @@ module Hikyaku
             @lock = Mutex.new
           end
 
-          # @return [Integer] that it holds
           def bytes = @lock.synchronize { @entries.bytes + @latest.bytes }
 
-          # @param plain [String]
-          # @param name [String] of the coding
-          # @yieldreturn [String] compressed
-          # @return [String] compressed, frozen
           def fetch(plain, name)
             return yield.freeze if plain.bytesize > @longest
             # Of text Ruby's hash would depend on its encoding, and take up to twenty times as long to find out what characters there are.
@@ -71,7 +63,6 @@ module Hikyaku
 
           def hash_of(plain) = plain.hash
 
-          # @return [Array(String, Boolean)] what it was compressed to, if that is here; and whether it came before
           def look(hash, plain, name)
             @latest.take(hash, plain) { |*same| @entries.keep(hash, *same) }
             [@entries.find(hash, plain, name), @seen.again?(hash)]

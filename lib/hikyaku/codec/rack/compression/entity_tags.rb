@@ -12,8 +12,6 @@ module Hikyaku
         # is of a coded representation.
         #
         # RFC 9110, sections 8.8.3.3 and 13.1.
-        #
-        # @api private
         class EntityTags
           STRONG = /\A"[^"]*"\z/n
           OPAQUE = /"[^"]*"/n
@@ -24,21 +22,14 @@ module Hikyaku
           READING = %w[GET HEAD].freeze
           private_constant :STRONG, :OPAQUE, :ANY_MARK, :MOST_BYTES, :IF_NONE_MATCH, :IF_MATCH, :READING
 
-          # @param headers [Hash] of the response, which is changed
-          # @param name [String] of the coding
-          # @return [Hash] the same
           def self.marked(headers, name)
             tag = headers["etag"]
             headers["etag"] = mark(tag, name) if tag.is_a?(String) && STRONG.match?(tag.b)
             headers
           end
 
-          # @param tag [String] a strong one
-          # @return [String]
           def self.mark(tag, name) = "#{tag.byteslice(0, tag.bytesize - 1)}-#{name}\""
 
-          # @param env [Hash]
-          # @param coding [Object] what the response will be compressed with, if it is
           def initialize(env, coding)
             @env = env
             @name = coding.name if coding.respond_to?(:compress)
@@ -46,9 +37,6 @@ module Hikyaku
           end
 
           # The application's own tags stand in the environment while it answers; whoever asked finds what was there.
-          #
-          # @yieldreturn [Object]
-          # @return [Object] what the block gives
           def given
             give(IF_NONE_MATCH, own_mark) if @env.key?(IF_NONE_MATCH)
             give(IF_MATCH, reading? ? own_mark : ANY_MARK) if @env.key?(IF_MATCH)
@@ -57,8 +45,6 @@ module Hikyaku
             @env.update(@sent)
           end
 
-          # @param headers [Hash] of a 304
-          # @return [Hash] with the tag as the client sent it
           def unmodified(headers)
             tag = headers["etag"]
             tags = @sent[IF_NONE_MATCH]
@@ -67,8 +53,6 @@ module Hikyaku
             tags.b.include?(marked.b) ? headers.merge("etag" => marked) : headers
           end
 
-          # @param tag [String, nil] of a 200, as the application gave it
-          # @return [Boolean] whether the client sent it, and the application did not see it
           def known?(tag)
             tags = @sent[IF_NONE_MATCH]
             return false unless tags && tag.is_a?(String) && reading?

@@ -5,8 +5,6 @@ module Hikyaku
     module Rack
       class Compression
         # What header fields say about compressing, and what compressing does to them. Fields are never changed in place: applications keep them.
-        #
-        # @api private
         module Fields
           VARY = "vary"
           ACCEPT_ENCODING = "Accept-Encoding"
@@ -20,38 +18,28 @@ module Hikyaku
           private_constant :VARY, :ACCEPT_ENCODING, :UNTRUE, :OF_CONTENT, :NO_TRANSFORM, :NO_STORE, :MOST_DIGITS
 
           class << self
-            # @return [Hash] with `Vary: Accept-Encoding`, once; what stands there stays
             def varying(headers)
               names = value(headers, VARY).to_s.split(",").map(&:strip).reject(&:empty?)
               return headers if names.any? { |name| name == "*" || name.casecmp?(ACCEPT_ENCODING) }
               headers.merge(VARY => [*names, ACCEPT_ENCODING].join(", "))
             end
 
-            # @param name [String] of the coding
-            # @return [Hash]
             def encoded(headers, name) = headers.except(*UNTRUE).merge!("content-encoding" => name)
 
-            # @return [Hash] as of a 304
             def unmodified(headers) = headers.except(*OF_CONTENT)
 
-            # @return [Boolean] whether it has a coding, or must not be transformed, or is framed already
             def fixed?(headers)
               coding = value(headers, "content-encoding")
               return true if coding && !["", "identity"].include?(coding.strip.downcase)
               headers.key?("transfer-encoding") || transformation_refused?(value(headers, "cache-control"))
             end
 
-            # @param directives [String, nil]
-            # @return [Boolean]
             def transformation_refused?(directives) = NO_TRANSFORM.match?(directives.to_s.b)
 
-            # @return [Boolean] whether it is a part of a representation
             def partial?(status, headers) = status == 206 || headers.key?("content-range")
 
-            # @return [Boolean] whether nothing of it may be kept
             def not_to_be_stored?(headers) = NO_STORE.match?(value(headers, "cache-control").to_s.b)
 
-            # @return [Integer, nil] bytes of the body, if the application says so
             def length(headers)
               length = headers["content-length"].to_s
               length.to_i if length.match?(/\A[0-9]{1,#{MOST_DIGITS}}\z/o)

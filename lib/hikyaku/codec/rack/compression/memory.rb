@@ -6,8 +6,6 @@ module Hikyaku
       class Compression
         # What was found out about short strings that come again and again. It takes up as many as there are places, and then no more: what clients send
         # cannot make it grow. Safe for threads, without a lock.
-        #
-        # @api private
         class Memory
           MOST = 64
           MOST_BYTES = 128
@@ -17,9 +15,6 @@ module Hikyaku
             @found = {}.freeze
           end
 
-          # @param string [String]
-          # @yieldreturn [Object]
-          # @return [Object] what the block gives for this string
           def fetch(string)
             @found.fetch(string) do
               found = yield
@@ -28,7 +23,6 @@ module Hikyaku
             end
           end
 
-          # @return [Integer]
           def size = @found.size
         end
         private_constant :Memory

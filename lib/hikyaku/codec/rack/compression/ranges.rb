@@ -12,8 +12,6 @@ module Hikyaku
         # look at If-Range.
         #
         # RFC 9110, sections 13.1.5 and 14.2.
-        #
-        # @api private
         module Ranges
           RANGE = "HTTP_RANGE"
           IF_RANGE = "HTTP_IF_RANGE"
@@ -26,21 +24,12 @@ module Hikyaku
 
           class << self
             # With other methods the field means nothing (section 14.2).
-            #
-            # @param env [Hash]
-            # @return [Boolean]
             def asked?(env) = env.key?(RANGE) && env[METHOD] == GET
 
-            # @param env [Hash]
-            # @return [Boolean] whether a part is asked for by somebody who may have a coded representation
             def doubtful?(env) = env.key?(IF_RANGE) && asked?(env) && !TAG.match?(env[IF_RANGE].b)
 
-            # @param env [Hash]
-            # @return [Hash] the request as it is without the condition, which was not met
             def whole(env) = env.except(RANGE, IF_RANGE)
 
-            # @param content_type [String, nil] of a part
-            # @return [Boolean] whether it is of several, each with a type of its own
             def several?(content_type) = PARTS.match?(content_type.to_s)
           end
         end

@@ -8,8 +8,6 @@ module Hikyaku
       class Compression
         # The media types that are worth compressing: not those that are compressed already, as most pictures are, nor event streams, whose events
         # must leave one by one.
-        #
-        # @api private
         class Types
           USUAL = %w[
             text/* application/json application/*+json application/x-ndjson application/jsonl application/xml application/*+xml application/javascript
@@ -21,14 +19,11 @@ module Hikyaku
           NEVER = %w[text/event-stream].freeze
           private_constant :NEVER
 
-          # @param types [Array<String>]
           def initialize(types)
             @pattern = /\A(?:#{types.map { |type| Regexp.escape(type.downcase).gsub("\\*", "[^/]*") }.join("|")})\z/n
             @known = Memory.new
           end
 
-          # @param content_type [String, nil] a header field
-          # @return [Boolean]
           def include?(content_type)
             return false unless content_type.is_a?(String)
             @known.fetch(content_type) do

@@ -16,8 +16,6 @@ module Hikyaku
           OWN = [nil, "none", "same-origin"].freeze
           private_constant :LOOPBACK, :HOST, :PASSED_ON, :OLD, :OWN
 
-          # @param env [Hash]
-          # @return [String, nil] a sentence: why not
           def self.refusal(env)
             return "this page is for browsers on the machine of the application" unless LOOPBACK.match?(env["REMOTE_ADDR"].to_s)
             return "this page is not for what a proxy passes on: open it at the address of the application itself" if passed_on?(env)

@@ -36,16 +36,12 @@ module Hikyaku
           LIMITS = Reading::Printer::Limits.new(entries: 200, text: 1000, depth: 32, bytes: 500_000).freeze
           private_constant :REPRESENTATIONS, :STYLE, :SHOWN, :LIMITS
 
-          # @param path [String] as it was asked for
-          # @param visits [Hash{String => Visit}] by the name of the representation
-          # @param complaint [String, nil] a sentence
           def initialize(path: "", visits: {}, complaint: nil)
             @path = path
             @visits = visits
             @complaint = complaint
           end
 
-          # @return [String] UTF-8
           def html
             <<~HTML
               <!doctype html>

@@ -15,22 +15,11 @@ module Hikyaku
           EVENTS = %r{\Atext/event-stream}i
           private_constant :FORGOTTEN, :EVENTS
 
-          # @return [Integer, nil]
           attr_reader :status
-          # @return [Hash{String => String}] names in lower case
           attr_reader :fields
-          # @return [String] binary; as much of it as is read
           attr_reader :body
-          # @return [String, nil] a sentence: why there is no body, or not all of it
           attr_reader :note
 
-          # @param app [#call]
-          # @param env [Hash] of the request for the page
-          # @param target [String] path and query
-          # @param accept [String]
-          # @param max_bytes [Integer]
-          # @param mark [String] is set in the environment
-          # @param rooted [Boolean] whether the path begins where that of the page does
           def initialize(app, env, target, accept:, max_bytes:, mark:, rooted:)
             @max_bytes = max_bytes
             @fields = {}
@@ -38,10 +27,8 @@ module Hikyaku
             ask(app, environment(env, target, accept, rooted).merge(mark => true))
           end
 
-          # @return [Boolean] whether the body is all there is
           def whole? = @note.nil?
 
-          # @return [String] the field Content-Type
           def type = @fields["content-type"].to_s
 
           private

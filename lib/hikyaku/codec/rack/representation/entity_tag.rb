@@ -9,8 +9,6 @@ module Hikyaku
         # A strong entity tag of one representation, and whether the client has it.
         #
         # RFC 9110, sections 8.8.3 and 13.1.2.
-        #
-        # @api private
         module EntityTag
           MOST_BYTES = 8_192
           OPAQUE = /"[\x21\x23-\x7E\x80-\xFF]*"/n
@@ -19,9 +17,6 @@ module Hikyaku
 
           module_function
 
-          # @param format [#name] two formats of the same thing have two tags
-          # @param bytes [String] the body, or what stands for it
-          # @return [String] in quotes
           def of(format, bytes)
             digest = Digest::SHA256.new
             digest << format.name.to_s << "\0" << bytes
@@ -29,10 +24,6 @@ module Hikyaku
           end
 
           # Compared weakly, as the section says: a proxy that compresses makes a weak tag of a strong one.
-          #
-          # @param field [String, nil] If-None-Match
-          # @param tag [String] strong or weak
-          # @return [Boolean]
           def match?(field, tag)
             return false if field.nil? || field.bytesize > MOST_BYTES
             field.strip == ANY || field.b.scan(OPAQUE).include?(tag.b.delete_prefix("W/"))

@@ -5,8 +5,6 @@ module Hikyaku
     class Client
       class ServerManager
         # What is late or takes long, and has what waits behind it asked elsewhere.
-        #
-        # @api private
         module Elsewhere
           private
 

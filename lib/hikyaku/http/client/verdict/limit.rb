@@ -12,64 +12,45 @@ module Hikyaku
           FIELD = /\bmax\s*=\s*(\d{1,6})/i
           private_constant :WAYS, :HIGHEST, :FIELD
 
-          # @return [Integer, nil] nil: as many as one likes
           attr_reader :most
 
-          # @param record [Hash] what {#record} gave once
           def initialize(record = {})
             @most = @way = @closed_after = nil
             set(Integer(record["most"]).clamp(1, HIGHEST), WAYS.fetch(record["seen_by"], :word)) if record["most"]
           end
 
           # An answer came that may say how many follow it.
-          #
-          # @param response [Parser::Response]
-          # @return [void]
           def met(response)
             limit = response["keep-alive"].to_s[FIELD, 1]
             set([limit.to_i + 1, 2].max, :word) if limit && @most.nil?
           end
 
           # See {Verdict#closed_after}.
-          #
-          # @return [void]
           def closed_after(count, told: true)
             set(count, told ? :word : :closing) if count.positive? && (told || count == @closed_after)
             @closed_after = count
           end
 
           # The server gave so many answers, and then none.
-          #
-          # @param count [Integer]
-          # @return [void]
           def silent_after(count)
             set(count, :silence) if count.positive?
           end
 
           # It was not the number that was at fault.
-          #
-          # @return [void]
           def forgive
             set(nil, nil) if @way == :silence
           end
 
           # The server kept a connection open with that answer: if it said once that so many are all, that was for another reason.
-          #
-          # @param count [Integer] which of the connection's it was
-          # @return [void]
           def kept_open(count)
             set(nil, nil) if @way == :word && count >= @most
           end
 
           # A connection still stood long after that answer: a server that closes after so many had closed it.
-          #
-          # @param count [Integer] which of the connection's it was
-          # @return [void]
           def outlasted(count)
             set(nil, nil) if @way && @way != :silence && count >= @most
           end
 
-          # @return [Hash] of JSON's values
           def record = {"most" => @most, "seen_by" => @way&.to_s}
 
           private

@@ -15,15 +15,11 @@ module Hikyaku
 
           module_function
 
-          # @param response [Parser::Response]
-          # @return [String, nil]
           def name(response)
             server = response["server"] or return
             NAMES.find { |name| server.start_with?(name) }
           end
 
-          # @param response [Parser::Response]
-          # @return [Boolean]
           def old_proxy?(response) = response.values("via").any? { |value| value.match?(OLD) }
         end
       end

@@ -13,8 +13,6 @@ module Hikyaku
         #            └─► garbage                                             after a frame; else it is corrupt
         #
         # RFC 8878, section 3.1.
-        #
-        # @api private
         class Frames
           MAGIC = 0xFD2FB528
           SKIPPABLE = (0x184D2A50..0x184D2A5F)
@@ -40,9 +38,6 @@ module Hikyaku
             expect(:magic, MAGIC_BYTES)
           end
 
-          # @param bytes [String]
-          # @return [String] what of it, and of what was held back, belongs to frames
-          # @raise [Corrupt]
           def take(bytes)
             out = String.new(encoding: Encoding::BINARY)
             at = 0
@@ -52,7 +47,6 @@ module Hikyaku
             out
           end
 
-          # @return [Boolean] whether there was a frame, and nothing of the last one is missing
           def complete? = @any && @skip.zero? && (@state == :magic || @state == :garbage)
 
           private

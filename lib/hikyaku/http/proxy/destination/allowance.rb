@@ -9,17 +9,12 @@ module Hikyaku
     class Proxy
       class Destination
         # One thing that is allowed: a range of addresses, an address or a name, at any port or at one.
-        #
-        # @api private
         class Allowance
           RANGE = %r{\A[0-9A-Fa-f:.]+/[0-9]{1,3}\z}
           BRACKETS = /\A\[([^\[\]]+)\](?::([0-9]{1,5}))?\z/
           HOST = /\A([^:\/\s\[\]@]+)(?::([0-9]{1,5}))?\z/
           private_constant :RANGE, :BRACKETS, :HOST
 
-          # @param text [String]
-          # @return [Allowance]
-          # @raise [ConfigError]
           def self.parse(text)
             return new(range: IPAddr.new(text)) if text.match?(RANGE) || Support::SpecialAddresses.all_in(text)
             if (match = BRACKETS.match(text)) then new(range: IPAddr.new(match[1]), port: match[2]&.to_i)
@@ -36,7 +31,6 @@ module Hikyaku
           end
           private_class_method :host
 
-          # @return [Integer, nil]
           attr_reader :port
 
           def initialize(range: nil, name: nil, port: nil)
@@ -46,15 +40,11 @@ module Hikyaku
             freeze
           end
 
-          # @param name [String] in lower case
           def name?(name, port) = @name == name && port?(port)
 
-          # @param address [IPAddr]
           def address?(address, port) = !@range.nil? && @range.family == address.family && @range.include?(address) && port?(port)
 
           # Whether it is this address, or among others.
-          #
-          # @param host [String]
           def literal?(host)
             faces = Support::SpecialAddresses.all_in(host)
             !faces.nil? && address?(faces.first, @port)

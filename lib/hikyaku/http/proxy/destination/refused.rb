@@ -10,11 +10,8 @@ module Hikyaku
         class Refused < StandardError
           include Error
 
-          # @return [Symbol] :port, :no_port, :own, :unresolved, :malformed, :loopback, :unspecified, :link_local, :metadata, :multicast, :broadcast or :reserved
           attr_reader :reason
 
-          # @param reason [Symbol]
-          # @param message [String]
           def initialize(reason, message)
             @reason = reason
             super(message)

@@ -15,12 +15,9 @@ module Hikyaku
           SECRET = /\A(?:authorization|cookie2?|proxy-.*|set-cookie2?|x-.*(?:key|secret|token).*)\z/in
           private_constant :ALLOW, :SECRET
 
-          # @return [Integer]
           attr_reader :status
-          # @return [String] the whole body
           attr_reader :content
 
-          # @api private
           def initialize(request)
             @status = 200
             @framing = :length
@@ -32,13 +29,10 @@ module Hikyaku
             freeze
           end
 
-          # @return [Boolean] whether the connection to the browser is closed after it
           def close? = @close
 
-          # @return [String] binary
           def head = written("HTTP/1.1 #{@status} OK", @close ? "close" : nil)
 
-          # @return [String] without what may be secret
           def inspect = "#<#{self.class} #{@status}>"
 
           private

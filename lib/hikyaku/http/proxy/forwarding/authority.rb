@@ -14,10 +14,6 @@ module Hikyaku
           MOST_HOST = 255
           private_constant :FORM, :MOST_HOST
 
-          # @param text [String]
-          # @param port [Integer, nil] where it names none; nil: it must
-          # @return [Authority]
-          # @raise [Refused] it is none, or has user information
           def self.parse(text, port:)
             raise Refused.new(400, "the URL has user information, which is not passed on") if text.include?("@")
             host, digits = FORM.match(text)&.captures
@@ -27,22 +23,17 @@ module Hikyaku
             new(host.downcase, number)
           end
 
-          # @return [String] in lower case, an IPv6 address with its brackets
           attr_reader :host
-          # @return [Integer]
           attr_reader :port
 
-          # @api private
           def initialize(host, port)
             @host = -host
             @port = port
             freeze
           end
 
-          # @return [String] as it stands in the field Host
           def to_s = (@port == HTTP) ? @host : "#{@host}:#{@port}".b
 
-          # @return [String]
           def inspect = "#<#{self.class} #{self}>"
         end
       end

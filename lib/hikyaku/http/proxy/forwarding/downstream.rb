@@ -11,10 +11,8 @@ module Hikyaku
         # A body that is chunked or lasts until the server closes becomes chunked, so that the browser's connection can be kept; for a client of
         # HTTP/1.0, which knows no chunks and whose connections a proxy does not keep, it lasts until the proxy closes.
         class Downstream < Message
-          # @return [Integer]
           attr_reader :status
 
-          # @api private
           def initialize(response, request, via:, close: false, interim: false)
             @status = response.status
             @reason = response.reason
@@ -26,13 +24,10 @@ module Hikyaku
             freeze
           end
 
-          # @return [Boolean] whether the connection to the browser is closed after it
           def close? = @close
 
-          # @return [String] binary
           def head = written("HTTP/1.1 #{@status} ".b << @reason, @close ? "close" : nil)
 
-          # @return [String] without what may be secret
           def inspect = "#<#{self.class} #{@status}>"
 
           private

@@ -7,8 +7,6 @@ module Hikyaku
         # The fields of a message, from one hop to the next.
         #
         # RFC 9110, sections 7.6.1 and 7.6.3.
-        #
-        # @api private
         module Fields
           # What ends here, and what the proxy makes itself.
           OURS = %w[connection content-length http2-settings keep-alive te trailer transfer-encoding upgrade].freeze
@@ -16,24 +14,16 @@ module Hikyaku
           private_constant :OURS, :PROXY
 
           class << self
-            # @param headers [Array<Array(String, String)>]
-            # @param without [Array<String>] in lower case
-            # @return [Array<Array(String, String)>] those that go on, as they came
             def end_to_end(headers, without: [])
               ended = [*OURS, *without, *named(headers)].to_h { |name| [name, true] }
               headers.reject { |name, _| ended.key?(name.downcase) || name.downcase.start_with?(PROXY) }
             end
 
             # Whether a proxy of this name has passed it on already.
-            #
-            # @param headers [Array<Array(String, String)>]
-            # @param name [String]
             def received_by?(headers, name)
               members(headers, "via").any? { |member| member.split(/[ \t]+/n)[1] == name }
             end
 
-            # @param headers [Array<Array(String, String)>]
-            # @return [String] binary
             def write(headers) = headers.map { |name, value| "#{name}: #{value}\r\n".b }.join.b
 
             private

@@ -14,22 +14,16 @@ module Hikyaku
           NOTHING = ""
           private_constant :LAST_CHUNK, :NOTHING
 
-          # @return [Array<Array(String, String)>] all of its fields but Connection, in the order in which they are written
           attr_reader :headers
-          # @return [Symbol] how the body ends: :none, :length, :chunked or :until_close
           attr_reader :framing
-          # @return [Integer, nil] bytes of the body, where the framing is :length
           attr_reader :content_length
 
-          # @param piece [String] of the body
-          # @return [String] what is written for it; binary
           def body(piece)
             return NOTHING if piece.empty?
             return piece unless @framing == :chunked
             "#{piece.bytesize.to_s(16)}\r\n".b << piece.b << "\r\n"
           end
 
-          # @return [String] what is written when the body has ended
           def finish = (@framing == :chunked) ? LAST_CHUNK : NOTHING
 
           private

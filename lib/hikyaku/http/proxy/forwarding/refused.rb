@@ -10,11 +10,8 @@ module Hikyaku
         class Refused < StandardError
           include Error
 
-          # @return [Integer] with which the browser is answered
           attr_reader :status
 
-          # @param status [Integer]
-          # @param text [String]
           def initialize(status, text)
             @status = status
             super("the message is not passed on: #{text}")

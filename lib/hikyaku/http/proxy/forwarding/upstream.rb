@@ -11,16 +11,11 @@ module Hikyaku
           # About the body of such a request no two servers agree.
           WITHOUT_BODY = %w[GET HEAD TRACE].freeze
 
-          # @return [String]
           attr_reader :method
-          # @return [Authority] who is asked
           attr_reader :authority
-          # @return [String] path and query exactly as the browser wrote them; "/" where there is no path, "*" for OPTIONS without one
           attr_reader :target
-          # @return [String, nil] how the proxy calls itself to this server
           attr_reader :via
 
-          # @api private
           def initialize(request, authority, hops:, via:)
             @method = request.method
             @authority = authority
@@ -34,17 +29,12 @@ module Hikyaku
             freeze
           end
 
-          # @return [String] the URL that was asked for
           def url = "http://#{@authority}#{@target.delete_prefix("*")}".b
 
-          # @return [Boolean] whether the browser waits for 100 (Continue) before it sends the body
           def expect_continue? = @expect_continue
 
-          # @param close [Boolean] whether the connection is used for nothing after this
-          # @return [String] binary
           def head(close: false) = written("#{@method} #{@target} HTTP/1.1".b, close ? "close" : nil)
 
-          # @return [String] without what may be secret
           def inspect = "#<#{self.class} #{@method} #{@authority}>"
 
           private

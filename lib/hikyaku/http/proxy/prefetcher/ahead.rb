@@ -9,28 +9,18 @@ module Hikyaku
         # What is fetched ahead: the stream ({Held}), by which client, from where and of which kind, what the browser was taken to say and what of it was sent, and
         # the page's note of it, the page's URL, and whether that was left.
         Ahead = Struct.new(:fetch, :client, :address, :kind, :said, :sent, :note, :page_url, :left, keyword_init: true) do
-          # @return [Visits::Page]
           def page = note.page
 
-          # @return [Origin]
           def origin = address.origin
 
-          # @return [Boolean] whether it is another of the same kind, from the same server and by the same client
           def like?(other) = !equal?(other) && client.equal?(other.client) && kind == other.kind && origin == other.origin
 
-          # @param answer [Response] to another of the kind
-          # @return [Boolean] whether something was left out on which such an answer depends
           def misses?(answer) = Fields.missed?(Fields.decisive(answer, kind, said), said, sent)
 
-          # @return [Boolean] whether not all was sent
           def slim = sent.size < said.size
 
           # RFC 9110, section 12.5.5: whether another request would have been answered alike. Whatever depends on anything has to say the same in all that
           # is passed on; so has what has fields that browsers do not say by themselves.
-          #
-          # @param headers [Array<Array(String, String)>]
-          # @param response [Response, Client::Stream]
-          # @return [Boolean]
           def suits?(headers, response)
             return false unless accepted?(headers)
             needed = Fields.decisive(response, kind, headers)
@@ -38,17 +28,12 @@ module Hikyaku
             !Fields.any?(response) && alike?(sent, headers, (sent + headers).map(&:first) - NEVER_SENT)
           end
 
-          # @return [Boolean] whether it is for who says this
           def identified?(headers) = alike?(said, headers, IDENTIFYING)
 
-          # @return [Boolean] whether it is not there yet
           def pending? = !fetch.done?
 
-          # @return [Boolean] whether it came to nothing
           def failed? = fetch.done? && !fetch.outcome.error.nil?
 
-          # @param url [String]
-          # @return [Boolean] whether it is of this page, which is asked for once more
           def of?(url) = page_url == url
 
           private

@@ -20,7 +20,6 @@ module Hikyaku
           SHORT_BYTES = 16_384
           private_constant :MOST_BYTES, :LONG_BYTES, :SHORT_BYTES
 
-          # @api private
           def initialize(...)
             super
             @received = 0
@@ -28,15 +27,9 @@ module Hikyaku
             @taken = @stopped = @aside = false
           end
 
-          # @return [Float, nil] seconds of the monotonic clock, since when it only waits for somebody: it is there, or it was stopped
           attr_reader :since
 
           # From now on it is kept. Nothing comes meanwhile.
-          #
-          # @param kept [#grew]
-          # @param note [Visits::Resource] is told when it is there
-          # @yieldparam head [Response] once, as soon as it is there
-          # @return [void]
           def keep(kept, note, &heard)
             @kept = kept
             @note = note
@@ -46,8 +39,6 @@ module Hikyaku
           end
 
           # Somebody has come for it.
-          #
-          # @return [self]
           def take!
             @driver.synchronize do
               @taken = true
@@ -56,15 +47,11 @@ module Hikyaku
             self
           end
 
-          # @return [Boolean] whether it waits for somebody to come, as there is more than is kept of one
           def long? = full? && !done?
 
-          # @return [Boolean] whether it waits for somebody to come, or for others to go
           def stopped? = @stopped && !done?
 
           # There is a place again.
-          #
-          # @return [void]
           def go_on
             @driver.synchronize do
               next if !@stopped || @taken || full? || done?
@@ -74,17 +61,14 @@ module Hikyaku
             end
           end
 
-          # @api private
           def satisfied? = done? || ((@waits_for == :head) ? !@head.nil? && !short? : super)
 
-          # @api private
           def head_came(...)
             super
             heard, @heard = @heard, nil
             heard&.call(@head)
           end
 
-          # @api private
           def push(piece)
             @received += piece.bytesize
             super
@@ -94,7 +78,6 @@ module Hikyaku
             step_aside if @received > LONG_BYTES && !@aside
           end
 
-          # @api private
           def complete(outcome)
             return if done?
             super
@@ -103,7 +86,6 @@ module Hikyaku
             tell
           end
 
-          # @api private
           def anew
             return false if @taken
             @kept&.grew(self, -@received)

@@ -18,11 +18,6 @@ module Hikyaku
           MOST_LONG = 2
           private_constant :PAUSE, :AGAIN, :MOST_LONG
 
-          # @param most [Integer]
-          # @param most_bytes [Integer]
-          # @param lifetime [Numeric] seconds for which something waits that is there, or was stopped
-          # @yieldparam entry [Ahead]
-          # @yieldparam head [Response] of its answer, as soon as it is there, while the client's lock is held
           def initialize(most:, most_bytes:, lifetime:, &heard)
             @heard = heard
             @most = most
@@ -37,9 +32,6 @@ module Hikyaku
             @news = false
           end
 
-          # @param key [Array]
-          # @yieldreturn [Ahead] which is kept, if there is a place and nothing of that key
-          # @return [void]
           def add(key)
             return if @lock.synchronize { @entries.key?(key) || @entries.size >= @most }
             entry = yield
@@ -51,10 +43,6 @@ module Hikyaku
           end
 
           # Something is fetched in another way, in its own place. Whoever calls holds the lock of its client.
-          #
-          # @yieldparam entry [Ahead]
-          # @yieldreturn [Ahead, nil] what comes in its place
-          # @return [void]
           def replace
             @lock.synchronize { @entries.to_a }.each do |key, entry|
               other = yield(entry) or next
@@ -64,10 +52,6 @@ module Hikyaku
           end
 
           # Bytes came.
-          #
-          # @param held [Held]
-          # @param count [Integer]
-          # @return [Boolean] whether there are too many for now
           def grew(held, count)
             @lock.synchronize do
               before = @counts[held] or next false
@@ -79,8 +63,6 @@ module Hikyaku
             end
           end
 
-          # @param key [Array]
-          # @return [Ahead, nil] which is the caller's now
           def take(key, now)
             found = @lock.synchronize { @entries[key]&.tap { |entry| forget(key => entry) } } or return
             return found.tap { found.fetch.take! } unless old?(found, now)
@@ -90,11 +72,6 @@ module Hikyaku
 
           # Those that a server was not asked for yet go, and those that were stopped. Of the others those whose answers would hold up what is asked for next:
           # see {Client#abandon}.
-          #
-          # @yieldparam key [Array]
-          # @yieldparam entry [Ahead]
-          # @yieldreturn [Symbol, nil] what is meant: :waiting is what was not asked for yet, :all the others as well
-          # @return [void]
           def withdraw(&meant)
             found = @lock.synchronize { @entries.to_a }.group_by { |key, entry| meant.call(key, entry) }
             waiting, all = found.values_at(:waiting, :all).map(&:to_a)
@@ -107,19 +84,13 @@ module Hikyaku
             end
           end
 
-          # @yieldparam key [Array]
-          # @yieldparam entry [Ahead]
-          # @yieldreturn [Boolean] whether it goes
-          # @return [void]
           def drop(&meant)
             gone = @lock.synchronize { @entries.select(&meant).tap { |found| forget(found) } }
             cancel(gone)
           end
 
-          # @return [Integer]
           def size = @lock.synchronize { @entries.size }
 
-          # @return [Integer]
           def bytes = @lock.synchronize { @bytes }
 
           private
@@ -167,7 +138,6 @@ module Hikyaku
             end
           end
 
-          # @return [Array] what goes, what may go on, and what was left and comes still
           def clear_out
             gone = surplus(now)
             forget(gone)

@@ -26,10 +26,6 @@ module Hikyaku
           ORIGIN_ALONE = %w[origin strict-origin].freeze
           private_constant :ACCEPT, :OF_A_PAGE, :RELOAD, :DESTINATIONS, :CORS, :LONGEST_REFERER, :ORIGIN_ALONE
 
-          # @param headers [Array<Array(String, String)>] what was said of the page, names in lower case
-          # @param url [String, nil] the page's; nil: no Referer is said
-          # @param policy [String, nil] the value of its answer's field Referrer-Policy
-          # @param accepts [Hash{Symbol => String}] what the browser says in Accept, by kind, as far as it is known
           def initialize(headers, url: nil, policy: nil, accepts: {})
             @accepts = accepts
             @headers = headers.reject { |field| OF_A_PAGE.include?(field.first) || field == RELOAD }
@@ -39,11 +35,8 @@ module Hikyaku
             @policy = policy.to_s.downcase.split(",").filter_map { |name| Scanner::ReferrerPolicy.named(name.strip) }.last
           end
 
-          # @return [String, nil]
           attr_reader :url
 
-          # @param inline [Scanner::Inline]
-          # @return [Array<Array(String, String)>]
           def of(inline)
             cors = inline.crossorigin || inline.module? || CORS.include?(inline.kind)
             referer = referer(inline.referrer_policy)

@@ -9,8 +9,6 @@ module Hikyaku
         #
         # HTML Standard, section "Determining the character encoding"; Encoding Standard, section "Names and labels", of which the frequent
         # ones are known here.
-        #
-        # @api private
         class Charset
           UTF_8 = Encoding::UTF_8
           LABELS = {
@@ -41,7 +39,6 @@ module Hikyaku
 
           def utf_8? = @encoding == UTF_8
 
-          # @param bytes [String] that come next
           def sniff(bytes)
             return if @first.bytesize > 2
             @first << bytes.byteslice(0, 3).b
@@ -52,17 +49,12 @@ module Hikyaku
           end
 
           # A meta element names one.
-          #
-          # @param label [String]
-          # @param stop [Integer] where it ends, in bytes of the page
           def meta(label, stop)
             return if @decided || stop > PRESCAN
             label = plain(label)
             decide(label.match?(UTF_16) ? "utf-8" : label)
           end
 
-          # @param bytes [String] binary
-          # @return [String, nil] UTF-8; nil where it is not sure what is meant
           def decode(bytes)
             return bytes.dup.force_encoding(UTF_8) if bytes.ascii_only?
             return unless @encoding

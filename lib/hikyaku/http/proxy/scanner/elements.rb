@@ -11,8 +11,6 @@ module Hikyaku
     class Proxy
       class Scanner
         # What the elements of a page ask for, one after the other.
-        #
-        # @api private
         class Elements
           RULES = {
             "img" => :image, "image" => :image, "input" => :input, "link" => :link, "script" => :script, "picture" => :picture, "source" => :source,
@@ -30,10 +28,6 @@ module Hikyaku
             @body = false
           end
 
-          # @param name [String]
-          # @param attributes [Attributes]
-          # @return [Hash, nil] a reference and what is to be known of it
-          # @raise [UncaughtThrowError] throws :unsure
           def start(name, attributes)
             rule = RULES[name] or return
             wanted = send(rule, attributes) or return
@@ -41,7 +35,6 @@ module Hikyaku
               nonce: NONCED.include?(name) ? attributes["nonce"] : nil)
           end
 
-          # @param name [String]
           def finish(name)
             @picture = nil if name == "picture"
             @tables -= 1 if name == "table" && @tables > 0
@@ -81,7 +74,6 @@ module Hikyaku
             nil
           end
 
-          # @return [String, Symbol] a reference, :none or :unsure
           def chosen(attributes)
             fits = Media.match(attributes.text("media"), width: Srcset::VIEWPORT)
             return :none if fits == false || !attributes.key?("srcset")

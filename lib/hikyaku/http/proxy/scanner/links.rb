@@ -11,8 +11,6 @@ module Hikyaku
         # What a link element asks for.
         #
         # HTML Standard, section "Link types".
-        #
-        # @api private
         module Links
           # What a preload is for, as one kind, and the types that are sure to be supported.
           PRELOADS = {"image" => [:image, Types::IMAGE], "style" => [:style, Types::STYLE], "script" => [:script, Types::SCRIPT], "font" => [:font, Types::FONT],
@@ -21,9 +19,6 @@ module Hikyaku
           private_constant :PRELOADS, :MODULES
 
           class << self
-            # @param attributes [Attributes]
-            # @return [Hash, nil] a reference and what is to be known of it
-            # @raise [UncaughtThrowError] throws :unsure
             def read(attributes)
               rel = attributes.words("rel")
               if rel.include?("stylesheet") then style(attributes, rel)

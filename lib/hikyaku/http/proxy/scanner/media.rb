@@ -7,8 +7,6 @@ module Hikyaku
         # Whether media queries match a screen, so far as types and the width say: the rest is not sure.
         #
         # Media Queries Level 4, section 2.
-        #
-        # @api private
         module Media
           QUERY = /\A(?:(not|only) )?([a-z][a-z-]*)(?: and (.+))?\z/
           FEATURE = /\A\( ?(min|max)-width ?: ?([0-9]*\.?[0-9]+)(px|em|rem) ?\)\z/
@@ -17,17 +15,12 @@ module Hikyaku
           private_constant :QUERY, :FEATURE, :NO_TYPES, :PIXELS
 
           class << self
-            # @param list [String] UTF-8
-            # @param width [Numeric, nil] of the viewport in pixels, where it counts
-            # @return [Boolean, nil] nil when it is not sure
             def match(list, width: nil)
               list = normal(list)
               return true if list.empty?
               any(list.split(",", -1).map { |query| of(query.strip, width) })
             end
 
-            # @param text [String]
-            # @return [String] in lower case, white space as one space
             def normal(text) = text.downcase(:ascii).gsub(/[\t\n\f\r ]+/, " ").delete_prefix(" ").delete_suffix(" ")
 
             private

@@ -12,8 +12,6 @@ module Hikyaku
         #       └── </svg>, or a tag that has no business there, such as <img>
         #
         # HTML Standard, section "The rules for parsing tokens in foreign content".
-        #
-        # @api private
         class Namespaces
           # What makes a browser leave foreign content for good.
           HTML_ONLY = %w[b big blockquote body br center code dd div dl dt em embed h1 h2 h3 h4 h5 h6 head hr i img li listing menu meta nobr ol p pre ruby
@@ -35,8 +33,6 @@ module Hikyaku
           # Whether it is deeper than anybody follows.
           def lost? = @open.size > DEEPEST
 
-          # @param tag [Tag]
-          # @return [Boolean] whether it is an element of HTML
           def start(tag)
             @open.pop while foreign? && html_only?(tag)
             html = !foreign?
@@ -48,8 +44,6 @@ module Hikyaku
             html
           end
 
-          # @param name [String]
-          # @return [Boolean] whether it ends an element of HTML
           def finish(name)
             @open.pop while foreign? && (name == "p" || name == "br")
             if foreign?
@@ -61,8 +55,6 @@ module Hikyaku
             false
           end
 
-          # @param tag [Tag] of an element of HTML
-          # @return [String, Symbol, nil] what follows it: raw text until the end of that name, :plaintext or more of HTML
           def text_after(tag) = RAW[tag.name]
 
           private

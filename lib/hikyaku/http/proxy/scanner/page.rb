@@ -12,8 +12,6 @@ module Hikyaku
     class Proxy
       class Scanner
         # Listens to the tags of a page, and keeps what decides about all of it: its base, templates, policies, and what was found.
-        #
-        # @api private
         class Page
           # No browser asks a network for these; told early, for they are long.
           ELSEWHERE = /\A(?:data|javascript|about|blob|mailto|tel|file|filesystem):/i
@@ -22,10 +20,6 @@ module Hikyaku
           FRAMES = %w[iframe frame].freeze
           private_constant :ELSEWHERE, :NO_BASE, :CHARSET, :FRAMES
 
-          # @param url [Hub::Url] of the page
-          # @param charset [Charset]
-          # @param most [Integer] URLs
-          # @param policies [Array<String>] values of the header field Content-Security-Policy
           def initialize(url, charset, most, policies)
             @url = @base = url
             @charset = charset
@@ -43,22 +37,18 @@ module Hikyaku
 
           def done? = @done
 
-          # @return [Array<Inline>] found since it was asked last
           def take
             found = @found
             @found = []
             found
           end
 
-          # @return [Array<String>] URLs of frames found since it was asked last
           def take_frames
             frames = @frames
             @frames = []
             frames
           end
 
-          # @param tag [Tag]
-          # @return [String, Symbol, nil] what follows it, see Tokenizer
           def start_tag(tag)
             html = @namespaces.start(tag)
             @done ||= @namespaces.lost? || !@charset.ascii?
@@ -68,7 +58,6 @@ module Hikyaku
             @namespaces.text_after(tag)
           end
 
-          # @param name [String]
           def end_tag(name)
             return unless @namespaces.finish(name)
             if name == "template"
@@ -140,7 +129,6 @@ module Hikyaku
             @frames << written(url) if url
           end
 
-          # @return [Hub::Url, nil] one that a browser asks for with HTTP
           def url_of(reference)
             return if reference.empty? || reference.match?(ELSEWHERE)
             url = resolve(reference, @base)

@@ -15,8 +15,6 @@ module Hikyaku
         # other things than we know of, or asks for https URLs.
         #
         # Content Security Policy Level 3, sections 2.2.1, 6.7 and 6.8.
-        #
-        # @api private
         class Policy
           # Which directive decides: the first that there is. Without any it is allowed.
           DIRECTIVES = {
@@ -32,16 +30,11 @@ module Hikyaku
           MOST_SOURCES = 256
           private_constant :DIRECTIVES, :CHANGING, :WITH_NONCE, :SPACE, :MOST_DIRECTIVES, :MOST_SOURCES
 
-          # @param fields [Array<String>] values of the header field
-          # @param page [Hub::Url]
-          # @return [Array<Policy>] each of which has to allow it
           def self.of(fields, page)
             texts = fields.flat_map { |value| value.b.split(",") }
             (texts.size > MOST) ? [new("sandbox", page)] : texts.map { |text| new(text, page) }
           end
 
-          # @param text [String] one policy
-          # @param page [Hub::Url] which has it
           def initialize(text, page)
             @page = page
             parts = text.b.split(";", MOST_DIRECTIVES + 1)
@@ -51,10 +44,6 @@ module Hikyaku
             freeze
           end
 
-          # @param kind [Symbol] :image, :style, :script, :font, :other or :base
-          # @param url [Hub::Url]
-          # @param nonce [String, nil] of the element
-          # @return [Boolean]
           def allows?(kind, url, nonce: nil)
             return false if @nothing
             sources = @directives.values_at(*DIRECTIVES.fetch(kind)).compact.first or return true
@@ -64,7 +53,6 @@ module Hikyaku
             sources.any? { |source| source.matches?(url, @page) }
           end
 
-          # @return [String]
           def inspect = "#<Policy #{@directives.keys.join(" ")}>"
 
           private

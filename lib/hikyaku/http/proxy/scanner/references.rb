@@ -11,8 +11,6 @@ module Hikyaku
         # one of the standard's two thousand.
         #
         # HTML Standard, section "Named character reference state" and those that follow.
-        #
-        # @api private
         module References
           LATIN_1 = %w[
             nbsp iexcl cent pound curren yen brvbar sect uml copy ordf laquo not shy reg macr
@@ -37,9 +35,6 @@ module Hikyaku
           private_constant :LATIN_1, :BARE, :NAMES, :REFERENCE, :REPLACEMENT
 
           class << self
-            # @param text [String] UTF-8
-            # @return [String] UTF-8
-            # @raise [UncaughtThrowError] throws :unsure when it is not sure what is meant
             def decode(text)
               return text unless text.include?("&")
               text.gsub(REFERENCE) do |whole|

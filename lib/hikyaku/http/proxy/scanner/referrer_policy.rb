@@ -7,8 +7,6 @@ module Hikyaku
         # The names of policies by which the field Referer is made.
         #
         # Referrer Policy, section 3; HTML Standard, section "Standard metadata names".
-        #
-        # @api private
         module ReferrerPolicy
           NAMES = %w[no-referrer no-referrer-when-downgrade same-origin origin strict-origin origin-when-cross-origin strict-origin-when-cross-origin
             unsafe-url].to_h { |name| [name, name] }.freeze
@@ -17,9 +15,6 @@ module Hikyaku
                  "origin-when-crossorigin" => "origin-when-cross-origin"}.freeze
           private_constant :NAMES, :OLD
 
-          # @param name [String] in lower case
-          # @param meta [Boolean] whether a meta element says it
-          # @return [String, nil] nil: there is none of that name
           def self.named(name, meta: false) = NAMES[name] || (OLD[name] if meta)
         end
       end

@@ -9,8 +9,6 @@ module Hikyaku
         # Which of several images Chromium takes, at one device pixel per CSS pixel and a viewport of so many.
         #
         # HTML Standard, sections "Parsing a srcset attribute", "Parsing a sizes attribute", "Selecting an image source".
-        #
-        # @api private
         module Srcset
           VIEWPORT = 1280
           URL = /\G[\t\n\f\r ,]*([^\t\n\f\r ]+)/n
@@ -28,11 +26,6 @@ module Hikyaku
           private_constant :Candidate
 
           class << self
-            # @param srcset [String] UTF-8
-            # @param sizes [String, nil]
-            # @param src [String] empty where there is none
-            # @return [String] a reference; empty where there is none
-            # @raise [UncaughtThrowError] throws :unsure when it depends on more than the width
             def choose(srcset, sizes: nil, src: "")
               candidates = parse(srcset)
               widths = candidates.any? { |candidate| candidate.per == :width }

@@ -5,18 +5,13 @@ module Hikyaku
     class Proxy
       class Scanner
         # A start tag as the tokenizer read it, its values not decoded.
-        #
-        # @api private
         class Tag
           # The attributes that matter; no others are kept.
           WANTED = %w[as background charset color content crossorigin disabled encoding event face for href http-equiv imagesizes imagesrcset
             language loading media name nomodule nonce poster referrerpolicy rel size sizes src srcset type].to_h { |name| [name, true] }.freeze
 
-          # @return [String] in lower case, binary
           attr_reader :name
-          # @return [Hash{String => String, nil}] bytes of the first of each name; nil where there are too many
           attr_reader :values
-          # @return [Integer] where it ends, in bytes of the page
           attr_reader :stop
 
           def initialize(name, values, self_closing:, readable:, stop:)

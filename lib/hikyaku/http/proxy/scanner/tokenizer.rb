@@ -17,8 +17,6 @@ module Hikyaku
         #      └─ "<!", "<?", "</ " ─► bogus ─► data                 plaintext: for ever
         #
         # HTML Standard, section "Tokenization". What follows a start tag, the listener says, for that depends on the tree.
-        #
-        # @api private
         class Tokenizer
           MOST_VALUE = 8_192
           MOST_TAG = 65_536
@@ -46,8 +44,6 @@ module Hikyaku
           private_constant :MOST_NAME, :SPACE, :NOT_SPACE, :NAME_END, :ATTRIBUTE_END, :UNQUOTED_END, :COMMENT_END, :BOGUS_END, :CDATA_END, :RAW, :SCRIPT,
             :COMMENT_REST, :SCRIPT_REST, :CDATA_REST, :CDATA
 
-          # @param listener [#start_tag, #end_tag, #cdata?] start_tag gets a Tag and returns what follows it: nil, :plaintext or the name of
-          #   a raw text element; end_tag gets a name, except of raw text elements; cdata? is whether there may be CDATA sections
           def initialize(listener)
             @listener = listener
             @bytes = String.new(encoding: Encoding::BINARY)
@@ -55,7 +51,6 @@ module Hikyaku
             @state = :data
           end
 
-          # @param bytes [String]
           def <<(bytes)
             @offset += @at
             @bytes = @bytes.byteslice(@at, @bytes.bytesize - @at) << bytes.b

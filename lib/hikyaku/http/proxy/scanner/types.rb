@@ -5,8 +5,6 @@ module Hikyaku
     class Proxy
       class Scanner
         # Media types by which a browser decides whether to ask for something.
-        #
-        # @api private
         module Types
           # MIME Sniffing Standard, "JavaScript MIME type".
           SCRIPT = (%w[application/ecmascript application/javascript application/x-ecmascript application/x-javascript text/ecmascript text/javascript text/jscript
@@ -17,12 +15,8 @@ module Hikyaku
 
           module_function
 
-          # @param type [String] in lower case
-          # @return [String] without parameters
           def essence(type) = type[/\A[^;\t\n\f\r ]*/]
 
-          # @param attributes [Attributes] of a script
-          # @return [Symbol, nil] :classic, :module or nil for what no browser runs
           def script(attributes)
             type = attributes.word("type")
             return :module if type == "module"

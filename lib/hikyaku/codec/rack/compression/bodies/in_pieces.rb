@@ -9,15 +9,10 @@ module Hikyaku
           # application has said so far. A file is all there, and is compressed without such stops.
           #
           # When the body raises in the middle, so does this one, and the coding has no end: no client takes the part for the whole.
-          #
-          # @api private
           class InPieces
             FILE_PIECE = 65_536
             private_constant :FILE_PIECE
 
-            # @param body [#each]
-            # @param coding [Coding::Gzip, Coding::Brotli, Coding::Zstandard]
-            # @param level [Integer, nil]
             def initialize(body, coding, level)
               @body = body
               @coding = coding
@@ -25,8 +20,6 @@ module Hikyaku
               @closed = false
             end
 
-            # @yieldparam bytes [String] for each piece of the body one, as Rack's specification wants it, and perhaps an empty one
-            # @return [void]
             def each
               stream = @coding.stream(level: @level)
               if (file = open_file)
@@ -42,7 +35,6 @@ module Hikyaku
               stream&.close
             end
 
-            # @return [void]
             def close
               return if @closed
               @closed = true

@@ -6,35 +6,22 @@ module Hikyaku
       class Compression
         class Cache
           # Bodies that came more than once, with what the codings made of them. Those that were not used for the longest time go first.
-          #
-          # @api private
           class Entries
             # What an entry takes besides its bytes, about.
             OVERHEAD = 512
             Entry = Struct.new(:plain, :coded, :size)
             private_constant :OVERHEAD, :Entry
 
-            # @param most_bytes [Integer]
             def initialize(most_bytes)
               @most_bytes = most_bytes
               @bytes = 0
               @entries = {}
             end
 
-            # @return [Integer] that it holds
             attr_reader :bytes
 
-            # @param hash [Integer] of the body
-            # @param plain [String]
-            # @param name [String] of the coding
-            # @return [String, nil] compressed
             def find(hash, plain, name) = used(hash, plain)&.coded&.[](name)
 
-            # @param hash [Integer] of the body; another body with the same one gives way
-            # @param plain [String] binary, as all of them
-            # @param name [String] of the coding
-            # @param coded [String] compressed, frozen
-            # @return [void]
             def keep(hash, plain, name, coded)
               entry = used(hash, plain) || add(hash, plain)
               return if entry.coded.key?(name)

@@ -12,8 +12,6 @@ module Hikyaku
           #
           # No strings are kept for them: strings that live as long as it takes to be pushed out, and no longer, would have Ruby look through all of its memory
           # time and again. What is kept of each is its place, which takes memory as well: of small bodies there are no more than there are places.
-          #
-          # @api private
           class Latest
             # Where it begins, counted from the very first byte on; the lengths of both; and the name of the coding.
             Place = Struct.new(:at, :plain, :coded, :name)
@@ -21,11 +19,8 @@ module Hikyaku
             OVERHEAD = 200
             private_constant :Place, :OVERHEAD
 
-            # @return [Integer] bytes that it may take up, with its places
             attr_reader :most
 
-            # @param most_bytes [Integer] of bodies, with what they became
-            # @param most_places [Integer] how many of them
             def initialize(most_bytes, most_places)
               @most_bytes = most_bytes
               @most_places = most_places
@@ -35,17 +30,10 @@ module Hikyaku
               @places = {}
             end
 
-            # @return [Integer] that are taken up
             def bytes = (@ring ? @ring.bytesize : 0) + size * OVERHEAD
 
-            # @return [Integer] how many there are
             def size = @places.size
 
-            # @param hash [Integer] of the body
-            # @param plain [String] binary, as all of them
-            # @param name [String] of the coding
-            # @param coded [String] compressed
-            # @return [void]
             def keep(hash, plain, name, coded)
               size = plain.bytesize + coded.bytesize
               @places.delete(hash)
@@ -57,13 +45,6 @@ module Hikyaku
             end
 
             # Takes a body out, if it is here.
-            #
-            # @param hash [Integer]
-            # @param plain [String]
-            # @yieldparam plain [String] a copy
-            # @yieldparam name [String] of the coding
-            # @yieldparam coded [String] compressed, frozen
-            # @return [void]
             def take(hash, plain)
               place = @places[hash]
               return unless place && place.plain == plain.bytesize

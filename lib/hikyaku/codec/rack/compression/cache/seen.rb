@@ -6,8 +6,6 @@ module Hikyaku
       class Compression
         class Cache
           # Hashes of bodies that came once: the last 4,096, and at times twice as many.
-          #
-          # @api private
           class Seen
             MOST = 4_096
             private_constant :MOST
@@ -17,11 +15,8 @@ module Hikyaku
               @before = {}
             end
 
-            # @return [Integer] how many are remembered
             def size = @now.size + @before.size
 
-            # @param hash [Integer] which is remembered from now on
-            # @return [Boolean] whether it was already
             def again?(hash)
               return true if @now.key?(hash) || @before.key?(hash)
               @now, @before = {}, @now if @now.size >= MOST

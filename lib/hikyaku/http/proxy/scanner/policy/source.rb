@@ -10,8 +10,6 @@ module Hikyaku
           #     '*'   'self'   https:   [scheme://]host[:port][/path]   'nonce-…'
           #
           # All others match no URL here. Nor does an address but 127.0.0.1 (section 6.7.2.8). Paths are compared as they are written, not decoded.
-          #
-          # @api private
           class Source
             SCHEME = /\A([a-z][a-z0-9+\-.]*):\z/n
             HOST = %r{\A(?:([a-z][a-z0-9+\-.]*)://)?(\*|(?:\*\.)?[a-z0-9_-]+(?:\.[a-z0-9_-]+)*)(?::([0-9]{1,5}|\*))?(/[^?\#]*)?\z}in
@@ -23,7 +21,6 @@ module Hikyaku
             STRONGER = {"http" => "https"}.freeze
             private_constant :SCHEME, :HOST, :ADDRESS, :NONCE, :LOCAL, :PORTS, :STRONGER
 
-            # @param text [String] binary
             def initialize(text)
               @text = text.downcase
               @nonce = text[NONCE, 1]
@@ -33,16 +30,10 @@ module Hikyaku
               freeze
             end
 
-            # @param nonce [String] of an element
-            # @return [Boolean]
             def nonce?(nonce) = !@nonce.nil? && @nonce == nonce.b
 
-            # @return [Boolean]
             def strict_dynamic? = @text == "'strict-dynamic'"
 
-            # @param url [Hub::Url] http or https
-            # @param page [Hub::Url] the same
-            # @return [Boolean]
             def matches?(url, page)
               case @text
               when "*" then true
