@@ -7,7 +7,7 @@ require "support/engine_dump"
 
 # What the engine in C makes of a topic by itself is what Ruby makes of it; whatever else it leaves to Ruby.
 class TopicDifferentialTest < Minitest::Test
-  Url = Hikyaku::Hub::Url
+  URL = Hikyaku::URL
   HUBS = ["https://hub.example.com/.well-known/mercure", "http://localhost:3030/live/h%75b~é", "https://user:pa%20ss@hub.example.com:8443/a/b?c", "http://localhost", "http://[::1]:80/.well-known/mercure"].freeze
   WPT = File.expand_path("../vectors/urlpattern/urlpatterntestdata.json", __dir__)
 
@@ -100,7 +100,7 @@ class TopicDifferentialTest < Minitest::Test
 
       parts = parts.map { |hex| [hex].pack("H*") }
       ruby = known[topic]
-      slow = Url.parse_slowly(topic, base: url)
+      slow = URL.parse_slowly(topic, base: url)
       assert slow, topic
       assert_equal [*slow.components, slow.origin].map(&:b), parts, topic
       assert_equal [*ruby.url.components, ruby.url.origin].map(&:b), parts, topic

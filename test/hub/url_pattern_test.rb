@@ -6,7 +6,7 @@ require "hikyaku/hub/url_pattern"
 
 class UrlPatternTest < Minitest::Test
   UrlPattern = Hikyaku::Hub::UrlPattern
-  Url = Hikyaku::Hub::Url
+  URL = Hikyaku::URL
   VECTORS = File.expand_path("../vectors/urlpattern", __dir__)
   # Half a surrogate pair, which JavaScript reads as U+FFFD where it wants a URL.
   LONE_SURROGATE = /\\u[dD][89abAB]\h\h(?!\\u[dD][c-fC-F]\h\h)|(?<!\\u[dD][89abAB]\h\h)\\u[dD][c-fC-F]\h\h/
@@ -26,7 +26,7 @@ class UrlPatternTest < Minitest::Test
   test "every component of every public case is decided as its program decides (draft-08 URL-Pattern Denial of Service)" do
     compared = 0
     patterns = self.class.cases.filter_map { |entry| compiled(entry) }
-    urls = self.class.cases.filter_map { |entry| entry["inputs"]&.then { |input, base| input.is_a?(String) && Url.parse(input, base: base) } }.uniq(&:components)
+    urls = self.class.cases.filter_map { |entry| entry["inputs"]&.then { |input, base| input.is_a?(String) && URL.parse(input, base: base) } }.uniq(&:components)
     patterns.each do |pattern|
       pattern.components.each do |name, component|
         program = component.program
@@ -101,7 +101,7 @@ class UrlPatternTest < Minitest::Test
     ["(" * 4096, "{" * 4096, ":" * 4096, "*" * 4096, "\\" * 4095, "/(#{"(?:" * 1000}a#{")" * 1000})", "/([#{"[" * 1000}a#{"]" * 1000}])", "/(a{99999999999999999999})",
       "/(a{16384})", "/(#{"a{1000}" * 20})", "/((?:(?:a{100}){100}){100})", "/:#{"a" * 4000}", "/#{(0..500).map { |number| ":a#{number}" }.join}", "é" * 2048, "[" * 4096,
       "https://#{"[" * 4000}", "https://#{"é" * 1000}/", "/{#{"a" * 4000}}+", "/(#{(0..254).map { |code| "[\\x#{format("%02x", code / 2)}-~#{code}]" }.join})"].each do |pattern|
-      UrlPattern.compile(pattern, base: "https://example.com/").match?(Url.parse("https://example.com/#{"a" * 4000}"))
+      UrlPattern.compile(pattern, base: "https://example.com/").match?(URL.parse("https://example.com/#{"a" * 4000}"))
     rescue Hikyaku::InvalidMatcher => error
       assert_match(/\A.+\z/, error.message, pattern[0, 30])
     end
@@ -121,7 +121,7 @@ class UrlPatternTest < Minitest::Test
 
   private
 
-  def match?(pattern, url, base: nil) = UrlPattern.compile(pattern, base: base).match?(Url.parse(url))
+  def match?(pattern, url, base: nil) = UrlPattern.compile(pattern, base: base).match?(URL.parse(url))
 
   def compiled(entry)
     return if self.class.skipped.include?(entry["pattern"])

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../hub/url"
+require_relative "../url"
 require_relative "errors"
 require_relative "origin"
 
@@ -35,7 +35,7 @@ module Hikyaku
           return again if again
           text = text.encode(Encoding::UTF_8) unless text.encoding == Encoding::UTF_8
           refuse(text, "is longer than #{MAX_BYTES} bytes") if text.bytesize > MAX_BYTES
-          parsed = Hub::Url.parse(text, base: base&.parsed) or refuse(text, "is no URL")
+          parsed = URL.parse(text, base: base&.parsed) or refuse(text, "is no URL")
           refuse(text, "is no http or https URL") unless parsed.plain_http? && !parsed.hostname.empty?
           new(parsed).tap { |address| know(address.origin) }
         rescue EncodingError
@@ -62,7 +62,7 @@ module Hikyaku
           slash = text.index("/", LEAST_ORIGIN) or return
           origin = @known[text[0, slash]] or return
           target = text[slash..].freeze
-          new(nil, target, origin, text.dup.freeze) if Hub::Url.canonical_target?(target)
+          new(nil, target, origin, text.dup.freeze) if URL.canonical_target?(target)
         end
 
         # A thread that looks meanwhile sees what was there before.
@@ -94,9 +94,9 @@ module Hikyaku
         freeze
       end
 
-      # @return [Hub::Url]
+      # @return [URL]
       # @api private
-      def parsed = @parsed || Hub::Url.parse(@url)
+      def parsed = @parsed || URL.parse(@url)
 
       # @return [Array(String, String), nil] user and password as they stand in the URL, percent-encoded
       def user_information

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../error"
-require_relative "url"
+require_relative "../url"
 
 module Hikyaku
   class Hub
@@ -72,10 +72,10 @@ module Hikyaku
         @url = @reserved = :unknown
       end
 
-      def self.comparable_path(url) = Url.decode_unreserved(url.pathname).squeeze("/")
+      def self.comparable_path(url) = URL.decode_unreserved(url.pathname).squeeze("/")
 
       def url
-        @url = Url.parse(@value, base: @hub) if @url == :unknown
+        @url = URL.parse(@value, base: @hub) if @url == :unknown
         @url
       end
 
@@ -101,7 +101,7 @@ module Hikyaku
 
       # Some who merge slashes do so before they remove dot segments: /a//../b is /b to them, and /a/b to the parser.
       def below_hub?
-        below?(url) || (SLASHES.match?(@value) && below?(Url.parse(@value.gsub(SLASHES, "/"), base: @hub)))
+        below?(url) || (SLASHES.match?(@value) && below?(URL.parse(@value.gsub(SLASHES, "/"), base: @hub)))
       end
 
       def below?(url)

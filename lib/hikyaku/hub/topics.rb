@@ -19,7 +19,7 @@ module Hikyaku
 
       def initialize(hub_url:, max_bytes: 4_194_304)
         @hub_url = hub_url.dup.freeze
-        @base = Url.parse(@hub_url)
+        @base = URL.parse(@hub_url)
         raise ConfigError, "hub URL #{hub_url.inspect} is not an absolute URL: write it like https://example.com/.well-known/mercure" if @base.nil? || @base.opaque_path?
         @hub_path = @base.pathname
         @comparable_path = Topic.comparable_path(@base)

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../error"
-require_relative "url"
+require_relative "../url"
 
 module Hikyaku
   class Hub
@@ -38,7 +38,7 @@ module Hikyaku
           end
           return @components.all? { |name, component| component.match?(values[name]) }
         end
-        url = Url.parse(input, base: base)
+        url = URL.parse(input, base: base)
         !url.nil? && match?(url)
       end
 
@@ -47,7 +47,7 @@ module Hikyaku
       def leading_path
         beginning = @pathname.beginning
         known = beginning[/\A.*\//m]
-        known || ("/" if Url::PORTS.key?(@components[:protocol].literal))
+        known || ("/" if URL::PORTS.key?(@components[:protocol].literal))
       end
 
       # The pattern for a runner that is not written in Ruby: see docs/topic-program.md.

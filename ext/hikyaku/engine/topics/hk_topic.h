@@ -37,7 +37,7 @@ typedef enum hk_url_part {
 
 typedef struct hk_url {
     hk_bytes_t parts[HK_URL_PARTS];
-    hk_bytes_t origin; /* "https://example.com:8443": as Hikyaku::Hub::Url#origin */
+    hk_bytes_t origin; /* "https://example.com:8443": as Hikyaku::URL#origin */
 } hk_url_t;
 
 /* hk_index remembers in a topic which patterns select it, unless they are more than these. */

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../../hub/url"
+require_relative "../../url"
 require_relative "../errors"
 require_relative "scanner/charset"
 require_relative "scanner/page"
@@ -35,7 +35,7 @@ module Hikyaku
         MOST_TAG = Tokenizer::MOST_TAG
 
         def initialize(base:, charset: nil, policies: [], max_urls: 1000)
-          url = Hub::Url.parse(base.to_s.dup.force_encoding(Encoding::UTF_8))
+          url = URL.parse(base.to_s.dup.force_encoding(Encoding::UTF_8))
           raise InvalidURL, "the page to scan has no absolute http or https URL; give its URL as base:" unless url&.plain_http?
           @charset = Charset.new(charset)
           @page = Page.new(url, @charset, max_urls, policies)

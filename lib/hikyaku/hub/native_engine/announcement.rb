@@ -3,7 +3,7 @@
 require "json"
 require "securerandom"
 require_relative "../subscription_document"
-require_relative "../url"
+require_relative "../../url"
 
 module Hikyaku
   class Hub
@@ -30,7 +30,7 @@ module Hikyaku
           escaped = id.gsub(":", "%3A")
           described = Described.new(Nobody.new(id), matcher, payload)
           topic = @documents.topic(described)
-          path = topic.match?(DOTS) ? Url.parse(topic, base: @topics.base).pathname : topic
+          path = topic.match?(DOTS) ? URL.parse(topic, base: @topics.base).pathname : topic
           head, between, begun = pieces(described, true, escaped, id)
           *, ended = pieces(described, false, escaped, id)
           place = begun.each_char.with_index.find { |char, index| char != ended[index] }.last

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../error"
-require_relative "../url"
+require_relative "../../url"
 
 module Hikyaku
   class Hub
@@ -18,10 +18,10 @@ module Hikyaku
         class << self
           def protocol(value)
             return value if value.empty?
-            Url.parse("#{value}://dummy.invalid/")&.protocol or refuse("scheme", value)
+            URL.parse("#{value}://dummy.invalid/")&.protocol or refuse("scheme", value)
           end
 
-          def username(value) = Url::Percent.encode(value, :userinfo)
+          def username(value) = URL::Percent.encode(value, :userinfo)
 
           alias_method :password, :username
 
@@ -29,7 +29,7 @@ module Hikyaku
             return value if value.empty?
             host = value.delete(BREAKS)[/\A[^\/?\#\\]*/]
             refuse("host", value) if host.empty? || host.gsub(/\[[^\]]*(?:\]|\z)/, "").include?(":")
-            Url::Host.parse(host, true) or refuse("host", value)
+            URL::Host.parse(host, true) or refuse("host", value)
           end
 
           def ipv6_hostname(value)
@@ -41,7 +41,7 @@ module Hikyaku
             return value if value.empty?
             digits = value.delete(BREAKS)[/\A[0-9]+/]&.sub(/\A0+(?=[0-9])/, "")
             refuse("port", value) if digits.nil? || digits.size > 5 || digits.to_i > 65_535
-            (digits == Url::PORTS[protocol]) ? "" : digits
+            (digits == URL::PORTS[protocol]) ? "" : digits
           end
 
           def pathname(value)
@@ -49,19 +49,19 @@ module Hikyaku
             rooted = value.start_with?("/")
             # Not to be taken for the beginning of a path, where dot segments would go.
             value = "/-#{value}" unless rooted
-            path = Url::Path.new
+            path = URL::Path.new
             path.append(value.delete(BREAKS).delete_prefix("/"), "https")
             rooted ? path.to_s : path.to_s[2..].to_s
           end
 
           def opaque_pathname(value)
             path = value.delete(BREAKS)
-            Url::Path.opaque(path[/\A[^?\#]*/], followed: path.match?(/[?\#]/)).to_s
+            URL::Path.opaque(path[/\A[^?\#]*/], followed: path.match?(/[?\#]/)).to_s
           end
 
-          def search(value) = Url::Percent.encode(value.delete(BREAKS), :special_query)
+          def search(value) = URL::Percent.encode(value.delete(BREAKS), :special_query)
 
-          def hash(value) = Url::Percent.encode(value.delete(BREAKS), :fragment)
+          def hash(value) = URL::Percent.encode(value.delete(BREAKS), :fragment)
 
           def ipv6?(pattern) = pattern.size > 1 && pattern.start_with?("[", "{[", "\\[")
 

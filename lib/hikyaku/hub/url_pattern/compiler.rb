@@ -22,7 +22,7 @@ module Hikyaku
 
         def components
           patterns = NAMES.to_h { |name| [name, "*"] }.merge(Init.pattern(@init))
-          patterns[:port] = "" if !patterns[:port].empty? && patterns[:port] == Url::PORTS[patterns[:protocol]]
+          patterns[:port] = "" if !patterns[:port].empty? && patterns[:port] == URL::PORTS[patterns[:protocol]]
           protocol = protocol(patterns[:protocol])
           patterns.to_h do |name, pattern|
             [name, (name == :protocol) ? protocol : component(name, pattern, special: special?(protocol))]
@@ -45,7 +45,7 @@ module Hikyaku
 
         def protocol(pattern) = Component.compile(pattern, encode: Canonical.method(:protocol))
 
-        def special?(protocol) = Url::PORTS.each_key.any? { |scheme| protocol.match?(scheme) }
+        def special?(protocol) = URL::PORTS.each_key.any? { |scheme| protocol.match?(scheme) }
 
         def component(name, pattern, special:)
           case name

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../error"
-require_relative "../url"
+require_relative "../../url"
 require_relative "canonical"
 
 module Hikyaku
@@ -45,7 +45,7 @@ module Hikyaku
 
         def base
           string = @init[:baseURL] or return
-          Url.parse(string) or raise InvalidMatcher, "URL pattern has an invalid base URL: #{string.inspect}"
+          URL.parse(string) or raise InvalidMatcher, "URL pattern has an invalid base URL: #{string.inspect}"
         end
 
         def inherited
@@ -84,7 +84,7 @@ module Hikyaku
           return value if @pattern
           case name
           when :port then Canonical.port(value, protocol || "")
-          when :pathname then (protocol.to_s.empty? || Url::PORTS.key?(protocol)) ? Canonical.pathname(value) : Canonical.opaque_pathname(value)
+          when :pathname then (protocol.to_s.empty? || URL::PORTS.key?(protocol)) ? Canonical.pathname(value) : Canonical.opaque_pathname(value)
           else Canonical.public_send(name, value)
           end
         end

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../../../hub/url"
+require_relative "../../../url"
 require_relative "attributes"
 require_relative "elements"
 require_relative "inline"
@@ -141,7 +141,7 @@ module Hikyaku
             throw :unsure if reference.include?("<") && reference.match?(/[\t\n\r]/)
             query = reference[/\?[^#]*/]
             throw :unsure if query && !query.ascii_only? && !@charset.utf_8?
-            Hub::Url.parse(reference, base: base)
+            URL.parse(reference, base: base)
           end
 
           def found(url, wanted)

@@ -2,11 +2,11 @@
 
 require "open3"
 require "rbconfig"
-require_relative "../test_helper"
-require "hikyaku/hub/url"
+require_relative "test_helper"
+require "hikyaku/url"
 
 class UrlTest < Minitest::Test
-  Url = Hikyaku::Hub::Url
+  URL = Hikyaku::URL
   HUB = "https://hub.example.com/.well-known/mercure"
 
   # Reference, base, and the URL written with all its parts; nil: none.
@@ -55,23 +55,23 @@ class UrlTest < Minitest::Test
   ].freeze
 
   test "references are parsed as the URL Standard says" do
-    CASES.each { |reference, base, expected| assert [expected] == [written(Url.parse(reference, base: base))], [reference, base].inspect }
+    CASES.each { |reference, base, expected| assert [expected] == [written(URL.parse(reference, base: base))], [reference, base].inspect }
   end
 
   test "the short way for canonical URLs gives what the parser gives" do
     random = Random.new(1)
     pieces = ["https://", "http://", "a.com", "xn--", "1.2.3.4", "0x1", "-", "--", ".", "..", "/", "//", "/.", "/..", "\\", "%2e", "%", "a", "B", ":80", ":443", ":8080",
       ":0", ":99999", "@", "?", "#", "é", " ", "^", "'", "\"", "`", "{", "|", "~", ";=", "[", "]", "\t", "*", "!$&()+,"]
-    bases = [HUB, "http://h:8080/a/b", "https://u:p@h/?q", "foo://h/a", "urn:a", nil].map { |base| base && Url.parse_slowly(base) }
+    bases = [HUB, "http://h:8080/a/b", "https://u:p@h/?q", "foo://h/a", "urn:a", nil].map { |base| base && URL.parse_slowly(base) }
     short = 0
     6_000.times do
       string = Array.new(1 + random.rand(7)) { pieces[random.rand(pieces.size)] }.join
       string = ["https://a.com/", "/", "a", "a/"][random.rand(4)] + string if random.rand(2).zero?
       base = bases[random.rand(bases.size)]
-      fast = Url.send(:fast, string, base)
+      fast = URL.send(:fast, string, base)
       next unless fast
       short += 1
-      slow = Url.parse_slowly(string, base: base)
+      slow = URL.parse_slowly(string, base: base)
       assert_equal slow, fast, [string, base].inspect
       assert_equal [slow.query, slow.host?, slow.origin], [fast.query, fast.host?, fast.origin]
     end
@@ -79,26 +79,26 @@ class UrlTest < Minitest::Test
   end
 
   test "what topics mostly look like goes the short way" do
-    ["https://example.com/books/1", "https://example.com", "http://a-b.example.com:8080/.well-known/x?y=z#f"].each { |topic| assert Url.send(:fast, topic, nil), topic }
-    ["/books/1", "/", "/.well-known/mercure/subscriptions/x?y", "books/1", "chat"].each { |topic| assert Url.send(:fast, topic, Url.parse(HUB)), topic }
+    ["https://example.com/books/1", "https://example.com", "http://a-b.example.com:8080/.well-known/x?y=z#f"].each { |topic| assert URL.send(:fast, topic, nil), topic }
+    ["/books/1", "/", "/.well-known/mercure/subscriptions/x?y", "books/1", "chat"].each { |topic| assert URL.send(:fast, topic, URL.parse(HUB)), topic }
   end
 
   test "a URL is frozen, and does not change as a base" do
-    base = Url.parse("https://h/a/b/c?q")
+    base = URL.parse("https://h/a/b/c?q")
     before = written(base)
-    %w[../../../x y ?z /w ..].each { |reference| Url.parse(reference, base: base) }
+    %w[../../../x y ?z /w ..].each { |reference| URL.parse(reference, base: base) }
     assert_equal before, written(base)
     assert_predicate base, :frozen?
     assert base.components.all?(&:frozen?)
   end
 
   test "bytes that are no UTF-8 are no URL" do
-    assert_nil Url.parse("http://a/\xFF")
+    assert_nil URL.parse("http://a/\xFF")
   end
 
   test "hosts that only IDNA can read are no longer than DNS allows, so that none takes long" do
     {"é" * 63 => true, "é" * 64 => false, "a#{"\u0301" * 2000}" => false, "xn--#{"a9" * 40}" => false, (["é" * 50] * 5).join(".") => false, "#{"a" * 300}.com" => true}.each do |host, expected|
-      assert_equal expected, !Url.parse("https://#{host}/").nil?, host[0, 70]
+      assert_equal expected, !URL.parse("https://#{host}/").nil?, host[0, 70]
     end
   end
 
@@ -107,28 +107,28 @@ class UrlTest < Minitest::Test
     500.times do
       text = Array.new(random.rand(12)) { ["\0", "\t", "\n", "\r", " ", "\u001F", "a", "\u00E9", "/"][random.rand(9)] }.join
       plain = text.sub(/\A[\x00-\x20]+/, "").sub(/[\x00-\x20]+\z/, "").gsub(/[\t\n\r]/, "")
-      assert_equal [plain, "http://h/#{plain}"].map { |one| written(Url.parse(one, base: HUB)) }, [text, "http://h/#{plain}#{text[/[\x00-\x20]*\z/]}"].map { |one| written(Url.parse(one, base: HUB)) }, text.inspect
+      assert_equal [plain, "http://h/#{plain}"].map { |one| written(URL.parse(one, base: HUB)) }, [text, "http://h/#{plain}#{text[/[\x00-\x20]*\z/]}"].map { |one| written(URL.parse(one, base: HUB)) }, text.inspect
     end
-    ["", " ", "\0\t\n\r \u001F"].each { |blank| assert_equal HUB, written(Url.parse(blank, base: HUB)) }
+    ["", " ", "\0\t\n\r \u001F"].each { |blank| assert_equal HUB, written(URL.parse(blank, base: HUB)) }
   end
 
   # What would take minutes if it were tried again at each place.
   test "runs of white space take time in proportion" do
     ["%sa", "a%s", "a%sb", "\u00E9%s\u00E9%s"].each do |form|
-      assert_predicate Url.parse("http://h/#{form.gsub("%s", " " * 300_000)}"), :frozen?
-      assert_predicate Url.parse("http://h/#{form.gsub("%s", "\0\t" * 150_000)}"), :frozen?
+      assert_predicate URL.parse("http://h/#{form.gsub("%s", " " * 300_000)}"), :frozen?
+      assert_predicate URL.parse("http://h/#{form.gsub("%s", "\0\t" * 150_000)}"), :frozen?
     end
-    assert_equal "http://h/ab", written(Url.parse("http://h/a#{"\n" * 300_000}b#{" " * 300_000}"))
+    assert_equal "http://h/ab", written(URL.parse("http://h/a#{"\n" * 300_000}b#{" " * 300_000}"))
   end
 
   test "inspection shows no password" do
-    refute_includes Url.parse("https://u:secret@h/").inspect, "secret"
+    refute_includes URL.parse("https://u:secret@h/").inspect, "secret"
   end
 
   test "parsers in other threads do not disturb" do
-    Url.parse("https://é.example/") # Ruby loads its normalisation tables on first use
+    URL.parse("https://é.example/") # Ruby loads its normalisation tables on first use
     wrong = 4.times.map { |number|
-      Thread.new { 300.times.reject { Url.parse("https://h#{number}.example/%41/../é").pathname == "/%C3%A9" && Url.parse("https://é#{number}.example/").hostname.end_with?(".example") } }
+      Thread.new { 300.times.reject { URL.parse("https://h#{number}.example/%41/../é").pathname == "/%C3%A9" && URL.parse("https://é#{number}.example/").hostname.end_with?(".example") } }
     }.flat_map(&:value)
     assert_empty wrong
   end
@@ -138,13 +138,13 @@ class UrlTest < Minitest::Test
     script = <<~RUBY
       require "uri"
       before = [URI::DEFAULT_PARSER, URI::Generic.ancestors, URI("http://h/a b".sub(" ", "")).to_s]
-      require "hikyaku/hub/url"
-      Hikyaku::Hub::Url.parse("https://é.com/")
+      require "hikyaku/url"
+      Hikyaku::URL.parse("https://é.com/")
       p before == [URI::DEFAULT_PARSER, URI::Generic.ancestors, URI("http://h/ab").to_s]
       require "uri/whatwg_parser"
-      p URI::WhatwgParser.new.parse("https://é.com/").host, Hikyaku::Hub::Url.parse("https://é.com/").hostname
+      p URI::WhatwgParser.new.parse("https://é.com/").host, Hikyaku::URL.parse("https://é.com/").hostname
     RUBY
-    out, status = Open3.capture2e(RbConfig.ruby, "-Ilib", "-e", script, chdir: File.expand_path("../..", __dir__))
+    out, status = Open3.capture2e(RbConfig.ruby, "-Ilib", "-e", script, chdir: File.expand_path("../.", __dir__))
     assert_predicate status, :success?, out
     assert_equal "true\n\"xn--9ca.com\"\n\"xn--9ca.com\"\n", out
   end
