@@ -1,24 +1,17 @@
 # frozen_string_literal: true
 
-# What it costs to ask who sent a request: a token that is remembered (the path of every publish), and one that is seen
-# for the first time, by algorithm. Microseconds of CPU; the median, least and greatest of several rounds, in which
-# everything is measured in turn.
+# The CPU of the authorization of a request, by algorithm: with a token that the hub remembers (the path of every publish), and with one
+# that it sees for the first time.
 
 require "base64"
 require "json"
 require "jwt"
 require "jwt/eddsa"
 require "openssl"
-require "optparse"
 require_relative "../../lib/hikyaku/web/authorization"
+require_relative "../harness/measure"
 
-rounds = 7
-seconds = 0.2
-OptionParser.new do |parser|
-  parser.banner = "usage: bin/bench authorization [options]"
-  parser.on("--rounds N", Integer, "how often everything is measured (#{rounds})") { |n| rounds = n }
-  parser.on("--seconds S", Float, "for how long each time (#{seconds})") { |s| seconds = s }
-end.parse!(ARGV)
+rounds, seconds = Measure.options(rounds: 7, seconds: 0.2)
 
 URL = "https://hub.example.com/.well-known/mercure"
 SECRET = "a secret of thirty-two bytes or more"
@@ -55,25 +48,5 @@ end
 work["the clock alone"] = -> { Time.now.to_f }
 work["nothing"] = -> {}
 
-def microseconds(seconds, call)
-  times = 0
-  started = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
-  loop do
-    100.times { call.call }
-    times += 100
-    spent = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) - started
-    return spent * 1e6 / times if spent >= seconds
-  end
-end
-
-results = Hash.new { |hash, name| hash[name] = [] }
-rounds.times do |round|
-  work.to_a.rotate(round).each { |name, call| results[name] << microseconds(seconds, call) }
-end
-
 puts "Ruby #{RUBY_VERSION}, OpenSSL #{OpenSSL::OPENSSL_LIBRARY_VERSION[/[\d.]+/]}, a token of #{tokens["HS256"].bytesize} bytes (HS256)", ""
-puts "microseconds".ljust(28) + %w[median least greatest].map { |word| word.rjust(10) }.join
-work.each_key do |name|
-  sorted = results[name].sort
-  puts name.ljust(28) + [sorted[sorted.size / 2], sorted.first, sorted.last].map { |value| format("%10.2f", value) }.join
-end
+Measure.print(Measure.rounds(work, rounds, seconds))

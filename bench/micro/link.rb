@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Whether bench/link does what it is set to: rates, the time under way, and losses, each measured over the link.
+# Compares the link emulator with its settings: rates, delays and losses, each measured over the link.
 
 require "optparse"
 require_relative "../link/self_test"
@@ -9,7 +9,7 @@ OptionParser.new { |parser|
   parser.banner = <<~TEXT
     usage: bin/bench link
 
-    Measures what the link emulator does beside what it was set to, in about five minutes: one line each, and 1 if one is off.
+    Compares the link emulator with its settings, in about five minutes: a line each; the exit status is 1 if one is off.
     Example: bin/bench link
   TEXT
 }.parse!

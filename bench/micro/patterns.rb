@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# What patterns cost that were made to cost much: milliseconds of CPU for compiling one, and for the first publish to a topic of 4 KB
-# beside as many of them as a hub takes by default, in either engine. docs/topic-program.md, section "Cost", has the model.
+# Milliseconds of CPU for URL patterns that were made to be expensive: compiling one, and the first publish to a topic of 4 KB with as many of
+# them as a hub accepts by default, in either engine. See docs/topic-program.md, section "Cost".
 
 require_relative "../../lib/hikyaku/config"
 require_relative "../../lib/hikyaku/hub"

@@ -1,23 +1,15 @@
 # frozen_string_literal: true
 
-# What a publish over HTTP costs the one who publishes: microseconds of its CPU, and of time, on one kept connection to
-# a server in another process that reads the request and answers at once. Beside it what part of that is Net::HTTP, and
-# the least that the same bytes can cost: one write and one read. The median, least and greatest of several rounds, in
-# which everything is measured in turn.
+# The publisher's CPU and time for a publish over HTTP, on one kept connection to a server in another process that answers at once. Beside
+# it the part of Net::HTTP, and the least that the same bytes can cost: one write and one read.
 
 require "json"
-require "optparse"
 require "socket"
 require "tmpdir"
 require_relative "../../lib/hikyaku/publisher"
+require_relative "../harness/measure"
 
-rounds = 7
-seconds = 0.3
-OptionParser.new do |parser|
-  parser.banner = "usage: bin/bench publisher [options]"
-  parser.on("--rounds N", Integer, "how often everything is measured (#{rounds})") { |n| rounds = n }
-  parser.on("--seconds S", Float, "for how long each time (#{seconds})") { |s| seconds = s }
-end.parse!(ARGV)
+rounds, seconds = Measure.options(rounds: 7, seconds: 0.3)
 
 ANSWER = "HTTP/1.1 200 OK\r\ncontent-type: text/plain; charset=utf-8\r\nhikyaku-idempotency: 1\r\ncontent-length: 12\r\n\r\n#mS8ZcQpE3hM"
 TOPIC = "https://example.com/books/1"
@@ -84,24 +76,5 @@ work = {
   "nothing" => -> {}
 }
 
-def measure(seconds, call)
-  times = 0
-  cpu = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
-  started = now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-  until now - started > seconds
-    50.times { call.call }
-    times += 50
-    now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-  end
-  [Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) - cpu, now - started].map { |spent| spent / times * 1e6 }
-end
-
-work.each_value { |call| measure(0.05, call) }
-results = Hash.new { |hash, name| hash[name] = [] }
-rounds.times { work.each { |name, call| results[name] << measure(seconds, call) } }
-
-puts "microseconds a publish, #{rounds} rounds#{" " * 8}CPU: median   least  greatest   time: median"
-results.each do |name, samples|
-  cpu = samples.map(&:first).sort
-  puts format("%-32s %20.1f %7.1f %9.1f %14.1f", name, cpu[cpu.size / 2], cpu.first, cpu.last, samples.map(&:last).sort[samples.size / 2])
-end
+samples = Measure.rounds(work, rounds, seconds, %i[cpu time])
+Measure.print(samples, columns: ["time, µs"]) { |_, (times)| times.sort[times.size / 2] }

@@ -1,11 +1,9 @@
 # frozen_string_literal: true
 
-# What a publish over HTTP costs the hub, without its server: a POST as Puma has it, through the Rack application, and parts of
-# that alone. Microseconds of the thread's CPU, which the others on a machine disturb little, and objects that are
-# made, which they do not disturb at all. The median, least and greatest of several rounds, in which everything is measured in turn.
+# The hub's CPU for a publish over HTTP, without its server: a POST as Puma passes it, through the Rack application, and parts of that alone.
+# The CPU is the thread's. Other programs do not disturb the number of allocated objects at all.
 
 require "json"
-require "optparse"
 require "stringio"
 require "uri"
 require_relative "../../lib/hikyaku/config"
@@ -13,14 +11,9 @@ require_relative "../../lib/hikyaku/server"
 require_relative "../../lib/hikyaku/web"
 require_relative "../../lib/hikyaku/web/token_maker"
 require_relative "../../lib/hikyaku/hub/native_engine"
+require_relative "../harness/measure"
 
-rounds = 9
-seconds = 0.15
-OptionParser.new do |parser|
-  parser.banner = "usage: bin/bench publishing [options]"
-  parser.on("--rounds N", Integer, "how often everything is measured (#{rounds})") { |n| rounds = n }
-  parser.on("--seconds S", Float, "for how long each time (#{seconds})") { |s| seconds = s }
-end.parse!(ARGV)
+rounds, seconds = Measure.options(rounds: 9, seconds: 0.15)
 
 URL = "https://bench.example/.well-known/mercure"
 TOPIC = "https://example.com/books/1"
@@ -66,29 +59,10 @@ given = env("")
 work["an environment"] = -> { given.merge("rack.input" => nil) }
 work["nothing"] = -> {}
 
-def measure(seconds, call)
-  times = 0
-  started = cpu = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID)
-  until cpu - started > seconds
-    100.times { call.call }
-    times += 100
-    cpu = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID)
-  end
-  (cpu - started) / times * 1e6
-end
-
 def objects(call)
   before = GC.stat(:total_allocated_objects)
   100.times { call.call }
   (GC.stat(:total_allocated_objects) - before) / 100.0
 end
 
-work.each_value { |call| measure(0.05, call) }
-results = Hash.new { |hash, name| hash[name] = [] }
-rounds.times { work.each { |name, call| results[name] << measure(seconds, call) } }
-
-puts "#{" " * 32}CPU, µs: median   least  greatest   objects"
-results.each do |name, samples|
-  samples.sort!
-  puts format("%-32s %15.2f %7.2f %9.2f %9.1f", name, samples[samples.size / 2], samples.first, samples.last, objects(work[name]))
-end
+Measure.print(Measure.rounds(work, rounds, seconds, [:thread]), columns: ["objects"]) { |name, _| objects(work[name]) }

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# What one send() of a server costs: one system call for each socket, or many in one io_uring_enter(). Nanoseconds of CPU per
-# send, over TCP on the loopback; see bench/harness/src/sends.c, and docs/decisions/008-deliveries-through-io-uring.md for what follows from it.
+# Nanoseconds of CPU for one send() of a server: with a system call for each socket, and with many sends in one io_uring_enter(), over TCP on
+# the loopback. See bench/harness/src/sends.c and docs/decisions/008-deliveries-through-io-uring.md.
 
 require "etc"
 require "json"

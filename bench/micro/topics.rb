@@ -1,20 +1,13 @@
 # frozen_string_literal: true
 
-# What a topic and a matcher cost the hub: microseconds of CPU for looking up topics that are known, new, or new and not in
-# canonical form, each with the verdict whether it is reserved; for compiling URL patterns; and for matching. The median, least
-# and greatest of several rounds, in which everything is measured in turn.
+# The hub's CPU for topics and matchers: looking up topics that are known, new, or new and not in canonical form, each with the check whether
+# it is reserved; compiling URL patterns; and matching.
 
-require "optparse"
 require_relative "../../lib/hikyaku/hub/matcher"
 require_relative "../../lib/hikyaku/hub/topics"
+require_relative "../harness/measure"
 
-rounds = 7
-seconds = 0.1
-OptionParser.new do |parser|
-  parser.banner = "usage: bin/bench topics [options]"
-  parser.on("--rounds N", Integer, "how often everything is measured (#{rounds})") { |n| rounds = n }
-  parser.on("--seconds S", Float, "for how long each time (#{seconds})") { |s| seconds = s }
-end.parse!(ARGV)
+rounds, seconds = Measure.options(rounds: 7, seconds: 0.1)
 
 HUB = "https://hub.example.com/.well-known/mercure"
 TOPIC = "https://example.com/books/123456"
@@ -53,28 +46,5 @@ patterns.each do |name, pattern|
 end
 measured["match: URI Template"] = -> { template.match?(topic) }
 
-# Microseconds of CPU for one call, less those of a call that does nothing.
-def microseconds(work, seconds)
-  calls = 0
-  start = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
-  until (taken = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) - start) > seconds
-    100.times { work.call }
-    calls += 100
-  end
-  taken / calls * 1_000_000
-end
-
-samples = Hash.new { |hash, name| hash[name] = [] }
-rounds.times do |round|
-  nothing = microseconds(-> {}, seconds / 5)
-  measured.to_a.rotate(round).each do |name, work|
-    GC.start
-    samples[name] << microseconds(work, seconds) - nothing
-  end
-end
-
-puts "microseconds of CPU, median (least to greatest) of #{rounds} rounds; Ruby #{RUBY_VERSION}", ""
-measured.each_key do |name|
-  sorted = samples[name].sort
-  puts format("  %-32s %8.2f   (%.2f to %.2f)", name, sorted[sorted.size / 2], sorted.first, sorted.last)
-end
+measured["nothing"] = -> {}
+Measure.print(Measure.rounds(measured, rounds, seconds))
