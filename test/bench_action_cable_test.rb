@@ -125,13 +125,10 @@ class BenchActionCableTest < Minitest::Test
 
   test "Action Cable over Redis is one program and one Redis, which are measured together" do
     with_own_gems do
-      command, environment = Bench::Entrants.fetch("redis").stub(:find, "redis-server") do
-        Bench::Entrants.fetch("cable-redis").command(4711, "FOLDER", {host: "127.0.0.1"})
-      end
-      _sh, script, redis, *puma = command
-      assert_match(/with_redis\.sh\z/, script)
-      assert_match(/redis-server --port \d+ --bind 127\.0\.0\.1 .*--save '' /, redis)
-      assert_match(/config\.ru\z/, puma.last)
+      command, environment = Bench::Entrants.fetch("cable-redis").command(4711, "FOLDER", {host: "127.0.0.1"})
+      assert_match(/both\.sh\z/, command.last)
+      assert_match(/redis-server --port \d+ --bind 127\.0\.0\.1 .*--save '' /, environment["FIRST"])
+      assert_match(/config\.ru\z/, environment["SECOND"])
       assert_match(%r{\Aredis://127\.0\.0\.1:\d+\z}, environment["BENCH_REDIS"])
     end
   end
@@ -151,23 +148,31 @@ class BenchActionCableTest < Minitest::Test
   end
 
   test "the lock files of the benchmarks name no registry but the public ones" do
-    remotes = File.read("#{Bench::PeerGems::GEMFILE}.lock").scan(/^  remote: (.+)$/).flatten
+    remotes = File.read("#{Bench::GEMS.gemfile}.lock").scan(/^  remote: (.+)$/).flatten
     assert_equal ["../..", "https://rubygems.org/"], remotes.sort
-    assert_empty File.read(Bench::Node::LOCK).scan(/"resolved": "([^"]+)"/).flatten.grep_v(%r{\Ahttps://registry\.npmjs\.org/})
+    assert_empty File.read(Bench::NodePackages::LOCK).scan(/"resolved": "([^"]+)"/).flatten.grep_v(%r{\Ahttps://registry\.npmjs\.org/})
+  end
+
+  test "the lock file of the peers fits the gem's own dependencies" do
+    locked = Bundler::LockfileParser.new(File.read("#{Bench::GEMS.gemfile}.lock")).specs.find { |spec| spec.name == "hikyaku" }
+    gemspec = Gem::Specification.load(File.expand_path("../hikyaku.gemspec", __dir__))
+    assert_equal(*[gemspec.runtime_dependencies, locked.dependencies].map { |dependencies| dependencies.to_h { |its| [its.name, its.requirement] } })
   end
 
   test "fronts are configured for their addresses and folders" do
-    Bench::Front::ALL.each_value do |front|
-      values = {"address" => "10.0.0.1", "port" => 4711, "server" => "10.0.0.1:80"}
-      text = Dir.mktmpdir { |folder| front.new.send(:configuration, folder, values) }
+    values = {"address" => "10.0.0.1", "port" => 4711, "server" => "10.0.0.1:80", "secure" => 4712, "root" => "ROOT", "gzip" => "on"}
+    templates = Dir.children(Bench::Front::FOLDER)
+    refute_empty templates
+    templates.each do |template|
+      text = Dir.mktmpdir { |folder| Bench::Front.new(template).configuration(folder, values) }
 
       refute_match(/{{|}}/, text)
-      assert_match(/10\.0\.0\.1:80/, text)
+      assert_match(/10\.0\.0\.1/, text)
       assert_match(/4711/, text)
     end
   end
 
-  # Whoever can have no link is told so.
+  # Without root or TUN there is no link, and a reason.
   test "what goes over a shaped link takes its time, is counted, and is lost as often as was set" do
     why = Bench::ShapedLink.obstacle
     next assert_match(/root|ip|tun/, why) if why
@@ -202,7 +207,7 @@ class BenchActionCableTest < Minitest::Test
     assert check.passed?
   end
 
-  test "who pushes in another way takes part wherever our clients can read it" do
+  test "other ways to push take part wherever the load generators can read them" do
     everywhere = [Bench::ActionCableLoad, Bench::ActionCableCost, Bench::ActionCableLatency, Bench::ActionCableNode, Bench::ActionCableTalk,
       Bench::ActionCableOutage]
     everywhere.each { |type| assert_empty %w[iodine threads naive hikyaku-c rails-c cable-async] - type.new.groups.flatten.map(&:entrant), type.key }
@@ -211,9 +216,9 @@ class BenchActionCableTest < Minitest::Test
     assert_equal [%w[node c], %w[node c], %w[c]], clients.values_at("threads", "naive", "message-bus")
   end
 
-  test "every table in which something is published says by whom" do
-    Bench::Suite::ACTION_CABLE.scenarios.each do |type|
-      tables = type.new.tables(Bench::Results.new([])).reject { |table| table.title.match?(/subscri/i) }
+  test "every table of a publish names the publisher" do
+    Bench::Suite::ALL.fetch("action_cable").scenarios.each do |type|
+      tables = type.new.tables.reject { |table| table.title.match?(/subscri/i) }
       refute_empty tables
       tables.each do |table|
         column = table.head.index("Published by")
@@ -228,16 +233,15 @@ class BenchActionCableTest < Minitest::Test
 
   test "fewer bytes are fewer: as many are too many" do
     {99 => "reached", 100 => "**missed**", 101 => "**missed**"}.each do |bytes, verdict|
-      target = bytes_page({"cable-async" => 100, "rails-c" => bytes}).targets.first
+      target = Bench::Page.new([bytes_part({"cable-async" => 100, "rails-c" => bytes})]).targets.first
       assert_equal [verdict, "less than 1"], [target.verdict, target.bound]
     end
   end
 
   test "what was measured apart stands beside the rest of its scenario, with facts of its own, and stays in the file" do
-    addition = Bench::Addition.new({"machine" => {"date" => "2026-01-02 03:04 UTC", "cpu" => "Elsewhere 9"}, "left_out" => {},
-      "notes" => {"command" => "bin/bench action-cable-load --entrants threads"}, "targets" => []},
-      bytes_results({"cable-async" => 100, "rails-c" => 100, "threads" => 50}))
-    page = bytes_page({"cable-async" => 100, "rails-c" => 99}, additions: [addition])
+    addition = bytes_part({"cable-async" => 100, "rails-c" => 100, "threads" => 50}, date: "2026-01-02 03:04 UTC",
+      command: "bin/bench action-cable-load --entrants threads", cpu: "Elsewhere 9")
+    page = Bench::Page.new([bytes_part({"cable-async" => 100, "rails-c" => 99}), addition])
 
     text = page.to_s
     assert_match(/^\| .*: fewer +\| .*reached/, text)
@@ -250,29 +254,27 @@ class BenchActionCableTest < Minitest::Test
 
     Dir.mktmpdir do |folder|
       page.write(folder)
-      head, results, additions = Bench::Record.load(File.read(File.join(folder, "results.json")))
-      assert_equal text, Bench::Page.new(results, facts: head["machine"], left_out: head["left_out"], notes: head["notes"], additions: additions).to_s
+      assert_equal text, Bench::Page.new(Bench::Part.load(File.read(File.join(folder, "results.jsonl")))).to_s
     end
   end
 
   test "what was measured apart on a machine that did other work says so" do
     text = [nil, 0.1, 0.3].map do |others|
-      results = bytes_results({"threads" => 50}).transform_values { |its| Bench::Results.new(its.runs.each { |run| run.others = others }) }
-      Bench::Addition.new({"machine" => {}, "notes" => {}}, results).section(Bench::ActionCableLoad).first
+      part = bytes_part({"threads" => 50})
+      part.scenarios.first.results.runs.each { |run| run.others = others }
+      Bench::Page.new([bytes_part({"cable-async" => 100}), part]).to_s
     end
     assert_equal [false, false, true], text.map { |one| one.include?("The machine did other work") }
   end
 
   test "what was measured apart is added to a page that is made anew" do
-    _out, err = capture_io { assert_equal 2, Bench::Command.run("action_cable", %w[--with results.json]) }
-    assert_match(/--with goes with --from/, err)
     Dir.mktmpdir do |folder|
       more, all = %w[more all].map { |name| File.join(folder, name) }
-      bytes_page({"threads" => 50}, date: "2026-01-02").write(more)
-      bytes_page({"cable-async" => 100}).write(all)
+      Bench::Page.new([bytes_part({"threads" => 50}, date: "2026-01-02")]).write(more)
+      Bench::Page.new([bytes_part({"cable-async" => 100})]).write(all)
       capture_io do
-        arguments = ["--from", "#{all}/results.json", "--out", all]
-        assert_equal [0, 0], [[*arguments, "--with", "#{more}/results.json"], arguments].map { |these| Bench::Command.run("action_cable", these) }
+        arguments = ["--from", "#{all}/results.jsonl", "--out", all]
+        assert_equal [0, 0], [[*arguments, "--from", "#{more}/results.jsonl"], arguments].map { |these| Bench::Command.run("action_cable", these) }
       end
       assert_equal 1, File.read(File.join(all, "README.md")).scan("### Measured apart, 2026-01-02: 100 clients subscribe").size
     end
@@ -287,39 +289,18 @@ class BenchActionCableTest < Minitest::Test
     assert_empty links.flat_map { |page, its| its.reject { |link| File.exist?(File.join(results, File.dirname(page), link)) }.map { |link| [page, link] } }
   end
 
-  test "the conclusion says what the figures say, whichever way round, and nothing where there are none" do
-    assert_nil Bench::Suite::ACTION_CABLE.conclude({})
-    [[60.0, 4.0, "15.0 times less"], [4.0, 8.0, "2.0 times more"], [4.0, 4.1, "no difference"]].each do |cable, mounted, words|
-      assert_includes conclude(cable, mounted), words
-    end
-    assert_match(/a delivery is no cheaper/, conclude(4.0, 8.0))
-    refute_match(/no cheaper/, conclude(60.0, 4.0))
-    assert_includes conclude(60.0, 4.0), "**A delivery** to each of 1000 clients costs the server 60 µs of CPU with Action Cable, 4 µs with Hikyaku"
-  end
-
   private
 
-  def conclude(cable, mounted)
-    scenario = Bench::ActionCableCost.new
-    runs = {"cable-async" => cable, "rails-c" => mounted}.map do |name, value|
-      figures = {"whole" => true, "delivery" => {"cpu_us_each" => value}}
-      Bench::Run.new(cell: Bench::Cell.new("action", name, 1_000), round: 0, figures: figures)
-    end
-    Bench::Suite::ACTION_CABLE.conclude({scenario => Bench::Results.new(runs)})
-  end
-
   # @param bytes [Hash{String => Integer}] that each has on the wire
-  def bytes_results(bytes)
+  def bytes_part(bytes, date: "2026-01-01", command: "bin/bench action_cable", **machine)
     scenario = Bench::ActionCableLoad.new(entrants: bytes.keys)
     runs = scenario.groups.flatten.map do |cell|
       phases = %w[subscribe publish].to_h { |phase| [phase, {"bytes" => bytes.fetch(cell.entrant)}] }
       Bench::Run.new(cell: cell, round: 0, figures: {"whole" => true, "wire" => phases})
     end
-    {scenario => Bench::Results.new(runs)}
-  end
-
-  def bytes_page(bytes, date: "2026-01-01", **more)
-    Bench::Page.new(bytes_results(bytes), facts: {"date" => date}, left_out: {}, notes: {"rounds" => 1, "command" => "bin/bench action_cable"}, **more)
+    scenario.results = Bench::Results.new(runs)
+    Bench::Part.new({"page" => "action_cable", "command" => command, "rounds" => 1, "interrupted" => false,
+      "machine" => {"commit" => "abc", "date" => date, **machine.transform_keys(&:to_s)}, "left_out" => {}}, [scenario])
   end
 
   def over(link)
@@ -330,13 +311,13 @@ class BenchActionCableTest < Minitest::Test
   end
 
   # All at once.
-  def probe(link, count, size) = Bench::LinkSelfTest.new.send(:sent, link.load, link.broker, link.host, count, size, 0)
+  def probe(link, count, size) = Bench::LinkSelfTest.probe(link.load, link.server, link.host, count, size, 0)
 
   def load(cable, **options) = Bench::Load.run(port: cable.port, settle: 20, timeout: 10, **options)
 
   def with_own_gems(&block)
     command = ->(program) { [RbConfig.ruby, Gem.bin_path(program, program)] }
-    Bench::PeerGems.stub(:environment, {}) { Bench::PeerGems.stub(:command, command, &block) }
+    Bench::GEMS.stub(:environment, {}) { Bench::GEMS.stub(:command, command, &block) }
   end
 
   # A server in this process that reads requests, each with its body, and leaves the connection open.

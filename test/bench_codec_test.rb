@@ -28,39 +28,41 @@ class BenchCodecTest < Minitest::Test
       "ends without a word" => ["#{OK}Content-Length: #{BODY.bytesize}\r\n\r\n#{BODY}", nil]
     }.each do |name, (answer, slowly)|
       figures = get { |socket| speak(socket, answer, slowly) && name != "ends without a word" }
-      assert_equal [true, 0, 0], figures.values_at("whole", "refused", "wrong"), name
-      assert_operator figures["responses"], :>, 3, name
-      assert_equal [BODY.bytesize, answer.bytesize], [figures["body_bytes"], figures["bytes_each"]], name
-      assert_operator figures["connects"], name.start_with?("ends") ? :> : :==, 0, name
-      assert_equal figures["responses"], figures["latency_ms"]["count"], name
-      assert_operator figures["p90"], :>=, figures["latency_ms"]["median"], name
+      its = figures["publish"]
+      assert_equal [true, 0, 0], [figures["whole"], *its.values_at("refused", "wrong")], name
+      assert_operator its["accepted"], :>, 3, name
+      assert_equal [BODY.bytesize, answer.bytesize], [its["body_bytes"], its["bytes_each"]], name
+      assert_operator its["connects"], name.start_with?("ends") ? :> : :==, 0, name
+      assert_equal its["accepted"], its["answer_ms"]["count"], name
+      assert_operator its["answer_ms"]["p90"], :>=, its["answer_ms"]["median"], name
     end
   end
 
   test "an answer that is another one, of another coding or not good at all is told" do
     count = 0
-    other = ->(socket) { speak(socket, "#{OK}Content-Length: 3\r\n\r\n#{(count += 1).to_s.rjust(3)}") }
+    other = ->(socket) { speak(socket, "#{OK}Content-Length: 3\r\n\r\n#{(count += 1).to_s.rjust(3)[-3..]}") }
     cut = ->(socket) { speak(socket, "#{OK}Content-Length: 30\r\n\r\nabc") && nil }
     {
-      "not what was asked for" => [other, {}], "an answer is cut off" => [cut, {}],
-      "refused: status 503" => [->(socket) { speak(socket, "HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n") }, {}],
-      "coding \"br\"" => [->(socket) { speak(socket, "#{OK}Content-Encoding: br\r\nContent-Length: 1\r\n\r\nx") }, {coding: "gzip"}],
-      "this is no answer" => [->(socket) { speak(socket, "220 ready\r\n") }, {}]
+      "not the expected response" => [other, {}], "publisher refused: HTTP/1.1 503" => [->(socket) { speak(socket, "HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n") }, {}],
+      "coding \"br\"" => [->(socket) { speak(socket, "#{OK}Content-Encoding: br\r\nContent-Length: 1\r\n\r\nx") }, {coding: "gzip"}]
     }.each do |what, (behaviour, options)|
       figures = nil
       _out, err = capture_io { figures = get(**options, &behaviour) }
       refute figures["whole"], what
       assert_includes err, what
     end
+    {"a response is cut off" => cut, "not a response of HTTP/1.1" => ->(socket) { speak(socket, "220 ready\r\n") }}.each do |what, behaviour|
+      assert_match what, assert_raises(Bench::Load::Failed) { get(&behaviour) }.message
+    end
   end
 
   test "the same body in gzip may tell another time in its head, and nothing else" do
     seconds = 0
-    figures = get(coding: "gzip", header: ["Accept-Encoding: gzip"]) do |socket|
+    figures = get(coding: "gzip", publish_header: ["Accept-Encoding: gzip"]) do |socket|
       bytes = Zlib.gzip(BODY).tap { |its| its[4, 4] = [seconds += 1].pack("V") }
       speak(socket, "#{OK}Content-Encoding: gzip\r\nContent-Length: #{bytes.bytesize}\r\n\r\n#{bytes}")
     end
-    assert_equal [true, 0], figures.values_at("whole", "wrong")
+    assert_equal [true, 0], [figures["whole"], figures["publish"]["wrong"]]
     assert_operator seconds, :>, 3
   end
 
@@ -111,7 +113,7 @@ class BenchCodecTest < Minitest::Test
       assert_operator figures["per_second"], :>, 0
     end
     assert_equal served["body_bytes"], alone["body_bytes"]
-    refute Bench::ReadyServer.new("msgpack", "none").alone("paper", seconds: 0.01)["coding"]
+    refute Bench::Entrants.fetch("msgpack-ready-none").alone("paper", seconds: 0.01)["coding"]
   end
 
   test "events are JSON of as many bytes as they should have, each with a marker" do
@@ -151,8 +153,6 @@ class BenchCodecTest < Minitest::Test
       assert_equal 2, status.exitstatus
       assert_includes said, what
     end
-    said, status = Open3.capture2e(Bench::Build.program("getter"), "--port", "1", "--clients", "0")
-    assert_equal [2, "getter: --clients starts at 1 (see getter --help)\n"], [status.exitstatus, said]
   end
 
   test "where the hub does not compress its streams, that is told instead of figures" do
@@ -178,15 +178,14 @@ class BenchCodecTest < Minitest::Test
     by = {"json-none" => [100, 900], "msgpack-none" => [151, 600], "json-nginx" => [100, 1_000], "msgpack-nginx" => [129, 700],
           "msgpack-middleware" => [120, 769], "msgpack-behind" => [120, 771, 1_854], "msgpack-application" => [20, 900, 1_571], "msgpack-cache" => [100, 620]}
     runs = by.map { |name, its| run_of(scenario.groups.flatten.find { |cell| cell.entrant == name }, figures.call(*its)) }
-    targets = scenario.targets(Bench::Results.new(runs))
+    scenario.results = Bench::Results.new(runs)
+    targets = scenario.targets
     verdict = ->(name, entrant) { targets.find { |target| target.name.match?(name) && target.entrant == entrant }.verdict }
 
     assert_equal %w[reached **missed**], [verdict.call(/over JSON's, not compressed/, "msgpack-none"), verdict.call(/over JSON's, by nginx/, "msgpack-nginx")]
     assert_equal %w[reached **missed**], %w[msgpack-middleware msgpack-behind].map { |name| verdict.call(/CPU per response over nginx's/, name) }
     assert_equal %w[reached **missed**], %w[msgpack-middleware msgpack-behind].map { |name| verdict.call(/bytes of the body/, name) }
     assert_equal ["reached", "not measured"], %w[msgpack-cache json-cache].map { |name| verdict.call(/repeated response/, name) }
-    assert_match(/1\.51 times as many answers/, Bench::Suite::CODEC.conclude({scenario => Bench::Results.new(runs)}))
-    assert_nil Bench::Suite::CODEC.conclude({})
   end
 
   # A hub that sends what is published to it to all, in gzip or not, flushed each time.
@@ -243,7 +242,9 @@ class BenchCodecTest < Minitest::Test
   private
 
   def get(**options, &behaviour)
-    serve(behaviour) { |port| Bench::Load.run(program: "getter", port: port, clients: 3, **TINY, **options) }
+    serve(behaviour) do |port|
+      Bench::Load.run(port: port, publishers: 3, seconds: TINY[:seconds], warmup_seconds: TINY[:warmup], timeout: 5, **Bench::Answers::GENERATOR, **options)
+    end
   end
 
   # Answers each request by the block, and ends the connection when that says so.

@@ -2,7 +2,6 @@
 
 require "test_helper"
 require "support/lane_driver"
-require_relative "../bench/link/profiles"
 require_relative "../bench/link/self_test"
 
 class BenchLinkTest < Minitest::Test
@@ -74,11 +73,11 @@ class BenchLinkTest < Minitest::Test
   end
 
   test "links have names, each also with loss" do
-    assert_equal %w[wcdma-260 wcdma-550 weak-4g satellite].flat_map { |name| [name, "#{name}-lossy"] }.sort, Bench::Profiles::ALL.keys.sort
-    assert_equal({up: 64_000, down: 384_000, delay: 130, loss: 0.01}, Bench::Profiles.fetch("wcdma-260-lossy"))
-    assert_in_delta 0.26, Bench::Profiles.round_trip("wcdma-260")
-    assert_equal "2 Mbit/s up, 10 Mbit/s down, 600 ms of round trip, 1 % of the packets lost", Bench::Profiles.describe("satellite-lossy")
-    assert_match(/there is no link dial-up; there are .*weak-4g/, assert_raises(KeyError) { Bench::Profiles.fetch("dial-up") }.message)
+    assert_equal %w[wcdma-260 wcdma-550 weak-4g satellite].flat_map { |name| [name, "#{name}-lossy"] }.sort, Bench::ShapedLink::PROFILES.keys.sort
+    assert_equal({up: 64_000, down: 384_000, delay: 130, loss: 0.01}, Bench::ShapedLink.profile("wcdma-260-lossy"))
+    assert_in_delta 0.26, Bench::ShapedLink.round_trip("wcdma-260")
+    assert_equal "2 Mbit/s up, 10 Mbit/s down, 600 ms of round trip, 1 % of the packets lost", Bench::ShapedLink.describe("satellite-lossy")
+    assert_match(/there is no link dial-up; there are .*weak-4g/, assert_raises(KeyError) { Bench::ShapedLink.profile("dial-up") }.message)
   end
 
   test "settings that contradict each other are told in a line" do
@@ -90,7 +89,7 @@ class BenchLinkTest < Minitest::Test
     end
   end
 
-  # Whoever can have no link is told so.
+  # Without root or TUN there is no link, and a reason.
   test "a real link keeps to jitter and set-up, there and back" do
     next assert_match(/root|ip|tun/, Bench::ShapedLink.obstacle) if Bench::ShapedLink.obstacle
     links = {"late" => {delay: 20, jitter: 20}, "given up" => {delay: 20, setup: 100, idle: 200}, "plain" => {up: 2_000_000, delay: 30}}
@@ -109,7 +108,7 @@ class BenchLinkTest < Minitest::Test
   test "several links at once have networks of their own, with the same addresses" do
     next assert_match(/root|ip|tun/, Bench::ShapedLink.obstacle) if Bench::ShapedLink.obstacle
     waits = [10, 40].map do |delay|
-      Thread.new { Bench::ShapedLink.run(delay: delay) { |link| Bench::LinkSelfTest.new.send(:sent, link.load, link.broker, link.host, 20, 500, 1_000) } }
+      Thread.new { Bench::ShapedLink.run(delay: delay) { |link| Bench::LinkSelfTest.probe(link.load, link.server, link.host, 20, 500, 1_000) } }
     end
     near, far = waits.map { |thread| thread.value["delay_ms"]["min"] }
     assert_equal [true, true], [near.between?(10, 40), far >= 40]

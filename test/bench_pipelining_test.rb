@@ -36,8 +36,8 @@ class BenchPipeliningTest < Minitest::Test
     assert_raises(ArgumentError) { Bench::Sheet.at("/index.html") }
     visit = Visit.new("http://10.0.0.1:80#{sheet.path}", {})
     assert_equal sheet.images, visit.paths(sheet.html)
-    assert_equal visit.list, visit.images(sheet.html)
-    assert_equal "http://10.0.0.1:80/s1200/76.gif", visit.list.last
+    assert_equal sheet.images.map { |path| "http://10.0.0.1:80#{path}" }, visit.absolute(visit.paths(sheet.html))
+    assert_equal "http://10.0.0.1:80/s1200/76.gif", visit.absolute(sheet.images).last
   end
 
   test "a visit is whole only when each body is the right one" do
@@ -57,7 +57,7 @@ class BenchPipeliningTest < Minitest::Test
     {["wcdma-260", 1_200, 77] => 3.39, ["wcdma-260", 2_000, 24] => 2.06, ["wcdma-260", 6_200, 5] => 1.54, ["weak-4g", 1_200, 77] => 1.11,
      ["weak-4g", 2_000, 24] => 0.77, ["satellite", 1_200, 77] => 1.90, ["satellite", 6_200, 5] => 1.83, ["wcdma-260", 256, 10] => 0.96,
      ["wcdma-260", 256, 100] => 2.12, ["wcdma-260", 16_384, 100] => 36.92, ["weak-4g", 4_096, 30] => 1.20}.each do |(link, size, count), seconds|
-      found = Bench::Bound.new(head: 333, **Bench::Profiles.fetch(link)).seconds(Bench::Sheet.new(size, count))
+      found = Bench::Bound.new(head: 333, **Bench::ShapedLink.profile(link)).seconds(Bench::Sheet.new(size, count))
       assert_in_delta seconds, found, [seconds * 0.01, 0.012].max, [link, size, count]
     end
   end
@@ -104,10 +104,10 @@ class BenchPipeliningTest < Minitest::Test
     end
   end
 
-  test "a client that gets somebody else's body says so" do
+  test "a client that gets a wrong body reports it" do
     bodies = SMALL.images.to_h { |path| [path, Bench::Image.bytes(SMALL.size, 0)] }.merge(SMALL.path => SMALL.html)
     serving(bodies) do |url|
-      out, status = Open3.capture2(RbConfig.ruby, File.join(Bench::PipeliningClient::CLIENTS, "raw.rb"), url)
+      out, status = Open3.capture2(RbConfig.ruby, File.join(Bench::PageClient::CLIENTS, "library.rb"), "library=raw", url)
       assert_equal [false, 1], [JSON.parse(out)["whole"], status.exitstatus]
     end
   end
@@ -151,11 +151,11 @@ class BenchPipeliningTest < Minitest::Test
     main = Thread.current
     scenario = Places.new(entrants: %w[one two], on_third: -> { main.raise(Interrupt) || sleep })
     rounds = nil
-    results = Places.stub(:at_once, 2) { (rounds = Bench::Rounds.new([scenario], 2) {}).call }
+    Places.stub(:at_once, 2) { (rounds = Bench::Rounds.new([scenario], 2) {}).call }
 
     assert rounds.interrupted?
-    assert_operator results.values.first.runs.size, :<, 8
-    assert_equal results.values.first.runs.map(&:failure), [nil] * results.values.first.runs.size
+    assert_operator scenario.results.runs.size, :<, 8
+    assert_equal scenario.results.runs.map(&:failure), [nil] * scenario.results.runs.size
   end
 
   test "what an interrupted measurement has come to is not measured again" do
@@ -172,14 +172,14 @@ class BenchPipeliningTest < Minitest::Test
 
       again = Bench::Journal.new(folder, identity)
       again.start("date" => "today")
-      assert_equal [1, {"date" => "yesterday"}], [again.size, again.facts]
+      assert_equal [1, {"date" => "yesterday"}], [again.size, again.machine]
       second = Places.new(entrants: %w[one two])
-      results = Bench::Rounds.new([second], 1, journal: again) {}.call.values.first
-      assert_equal [3, 4], [second.seen.size, results.runs.size]
-      assert_equal 1.0, results.spread(cells[0], "seconds").median
+      Bench::Rounds.new([second], 1, journal: again) {}.call
+      assert_equal [3, 4], [second.seen.size, second.results.runs.size]
+      assert_equal 1.0, second.results.spread(cells[0], "seconds").median
 
       assert_equal 4, Bench::Journal.new(folder, identity).size
-      assert_equal [0, 0], [Bench::Journal.new(folder, identity.merge("commit" => "def")), Bench::Journal.new(folder, identity, anew: true)].map(&:size)
+      assert_equal [0, 0], [Bench::Journal.new(folder, identity.merge("commit" => "def")), Bench::Journal.new(folder, identity, restart: true)].map(&:size)
       again.finish
       refute File.exist?(journal.path)
     end
@@ -229,30 +229,21 @@ class BenchPipeliningTest < Minitest::Test
   end
 
   test "a plot's axis may begin at 0" do
-    svg = Bench::Plot.new(title: "t", x: "n", y: "s", x_log: false, series: [{name: "a", points: [[1, 1, 1, 1], [50, 2, 2, 2], [100, 3, 3, 3]]}]).to_svg
+    points = {1 => 1, 50 => 2, 100 => 3}.transform_values { |value| Bench::Spread.new([value]) }
+    svg = Bench::Plot.lines(title: "t", x: "n", y: "s", x_log: false, series: {"a" => points}).to_svg
     x = svg.scan(/cx="([\d.]+)"/).flatten.map(&:to_f)
     assert_in_delta 49 * (x[2] - x[0]) / 99, x[1] - x[0], 0.2
-  end
-
-  test "the conclusion says what the figures say, and nothing where there are none" do
-    assert_nil Bench::Suite::PIPELINING.conclude({})
-    text = conclude("net-http" => 20.0, "hikyaku" => 3.0, "httpx" => 4.0, "chromium" => 6.0, "chromium-proxy" => 3.0)
-    assert_includes text, "one request after another takes 20.0 s, Hikyaku's client 3.00 s (0.150 of it); httpx 4.00 s."
-    assert_includes text, "6.00 s as it comes, 3.00 s through the proxy (0.50 of it)."
-    refute_match(/HTTP\/2|paper/, text)
-    assert_match(/It falls from 40 images on/, left_open(10 => 2.0, 40 => 4.0, 80 => 3.0))
-    assert_match(/It does not fall up to 80/, left_open(10 => 2.0, 40 => 4.0, 80 => 5.0))
   end
 
   test "the lock file of the libraries names no registry but the public one" do
     remotes = File.read(File.expand_path("../bench/pipelining/Gemfile.lock", __dir__)).scan(/^  remote: (.+)$/).flatten
     assert_equal ["https://rubygems.org/"], remotes
-    assert_equal %w[excon httpx], Bench::PIPELINING_GEMS.versions("excon", "httpx", "nothing").keys
+    assert_equal %w[excon httpx], Bench::PageClient::GEMS.with("excon", "httpx", "nothing").versions.keys
   end
 
   # Two places with two cells each.
   class Places < Bench::Scenario
-    Bench::Scenario.instance_variable_get(:@all).delete(self)
+    REGISTERED.delete(self)
 
     attr_reader :seen, :broken
 
@@ -335,27 +326,12 @@ class BenchPipeliningTest < Minitest::Test
   end
 
   def targets_of(scenario, figures)
-    scenario.targets(Bench::Results.new(figures.map { |cell, its| Bench::Run.new(cell: cell, round: 0, figures: its) }))
+    scenario.results = Bench::Results.new(figures.map { |cell, its| Bench::Run.new(cell: cell, round: 0, figures: its) })
+    scenario.targets
   end
 
   def worst(targets, name, entrant = nil)
     target = targets.find { |one| one.name.match?(name) && (entrant.nil? || one.entrant == entrant) }
     [target.name[/the worst is (\w+)/, 1], target.verdict, target.spread.median.round(2)]
-  end
-
-  def conclude(times)
-    scenario = Bench::PipeliningPages.new(values: {links: ["weak-4g"]})
-    runs = times.map { |name, seconds| run_of(Bench::Cell.new("weak-4g nginx D", name, 77), "whole" => true, "seconds" => seconds) }
-    Bench::Suite::PIPELINING.conclude({scenario => Bench::Results.new(runs)})
-  end
-
-  def left_open(ratios)
-    scenario = Bench::PipeliningOpen.new(values: {links: ["wcdma-260"], counts: ratios.keys})
-    runs = ratios.flat_map do |count, ratio|
-      {"heads-450-serial" => ratio, "heads-450-all" => 1.0, "heads-450-16" => 1.0}.map do |name, seconds|
-        run_of(Bench::Cell.new("wcdma-260 nginx 256", name, count), "whole" => true, "seconds" => seconds)
-      end
-    end
-    Bench::Suite::PIPELINING.conclude({scenario => Bench::Results.new(runs)})
   end
 end

@@ -7,7 +7,6 @@ require "timeout"
 require "tmpdir"
 require_relative "../bench/harness/build"
 require_relative "../bench/harness/command"
-require_relative "../bench/harness/plot"
 
 Bench::Scenario.all # loads them
 
@@ -37,7 +36,7 @@ class BenchTest < Minitest::Test
     assert_operator figures["delivery"]["cpu_us_each"], :>, 0
     latency = figures["delivery"]["latency_ms"]
     assert_equal 15, latency["count"]
-    assert_equal %w[count mean median min max p99], latency.keys
+    assert_equal %w[count mean median min max p90 p99], latency.keys
     assert_operator latency["min"], :<=, latency["median"]
     assert_operator latency["median"], :<=, latency["p99"]
     assert_operator latency["p99"], :<=, latency["max"]
@@ -87,8 +86,17 @@ class BenchTest < Minitest::Test
     assert figures["whole"]
     assert_equal [6, 2], figures.values_at("subscribers", "stalled")
     assert_equal 12, figures["delivery"]["delivered"]
-    assert_operator figures["memory"]["send_buffer_kb"], :>, 0
     assert_operator figures["memory"]["tcp_growth_kb"], :>, 0
+  end
+
+  test "the memory of stalled readers has a bound, by the size of their buffers" do
+    skip_unless_available("ss")
+    stalled = Bench::Stalled.new(entrants: ["hikyaku-ruby"], values: {subscribers: 6, stalled: 2, history: "1M", messages: 2})
+    memory = stalled.measure(Bench::Cell.new("stalled", "hikyaku-ruby", 6)).fetch("memory")
+
+    assert_operator memory["send_buffer_kb"], :>, 1
+    assert_in_delta 2 * (memory["send_buffer_kb"] + 32), memory["bound_kb"], 0.01
+    assert_kind_of Float, memory["tcp_over_bound"]
   end
 
   test "a subscriber that gets another topic's message is noticed" do
@@ -256,32 +264,73 @@ class BenchTest < Minitest::Test
       assert_equal cells.uniq, cells
       some = cells.map { |cell| Bench::Run.new(cell: cell, round: 0, figures: Ones.new) }
       [[], some].each do |runs|
-        page = Bench::Page.new({scenario => Bench::Results.new(runs)}, facts: {}, left_out: {}, notes: {})
+        scenario.results = Bench::Results.new(runs)
+        page = page_of(scenario)
         assert_includes page.to_s, "## #{type.title}"
         assert_equal runs.any?, page.targets.none? { |target| target.verdict == "not measured" }, type.key unless page.targets.empty?
-        scenario.plots(Bench::Results.new(runs)).each_value { |plot| refute_match(/NaN|Infinity/, plot.to_svg) }
+        scenario.plots.each_value { |plot| refute_match(/NaN|Infinity/, plot.to_svg) }
       end
       assert_kind_of String, scenario.headline(Ones.new)
     end
   end
 
-  test "the page tells of missed targets, of runs that lost something or failed, and of who could not take part" do
+  test "the page tells of missed targets, of runs that lost something or failed, and of absent entrants" do
     scenario = Bench::Publish.new(quick: true)
     runs = [a_run("publish", "hikyaku-c", 10), a_run("publish", "nchan", 20, whole: false, refused: 2, lost: 1),
       Bench::Run.new(cell: Bench::Cell.new("publish", "floor", 1), round: 0, failure: "it fell over")]
-    results = {scenario => Bench::Results.new(runs)}
-    page = Bench::Page.new(results, facts: {"commit" => "abc"}, left_out: {"hikyaku-ruby" => "no luck"}, notes: {"rounds" => 1})
+    scenario.results = Bench::Results.new(runs)
+    page = page_of(scenario, "left_out" => {"hikyaku-ruby" => "no luck"})
 
     Dir.mktmpdir do |directory|
-      assert_equal %w[README.md publish.svg results.json], page.write(directory).map { |path| File.basename(path) }.sort
+      assert_equal %w[README.md publish.svg results.jsonl], page.write(directory).map { |path| File.basename(path) }.sort
       text = File.read(File.join(directory, "README.md"))
       assert_match(/Nchan's.*\| at least 1 +\| 0\.50 \(0\.50–0\.50\) \| \*\*missed\*\*/, text)
       assert_match(/nchan +\| 1 +\| 1 +\| 2 refused, 1 lost/, text)
       assert_match(/floor +\| 1 +\| 1 +\| it fell over/, text)
       assert_match(/hikyaku-ruby +\| no luck/, text)
 
-      head, again = Bench::Record.load(File.read(File.join(directory, "results.json")))
-      assert_equal text, Bench::Page.new(again, facts: head["machine"], left_out: head["left_out"], notes: head["notes"]).to_s
+      again = Bench::Part.load(File.read(File.join(directory, "results.jsonl")))
+      assert_equal text, Bench::Page.new(again).to_s
+    end
+  end
+
+  test "a page says at its top which commit made it, and whether in one run" do
+    first_line = ->(*parts) { Bench::Page.new(parts).to_s.lines[2].chomp }
+    whole = part_of(Bench::Publish.new, "commit" => "abc1234")
+    assert_equal "Made in one run, at commit `abc1234`, on 2026-01-01 00:00 UTC.", first_line.call(whole)
+    assert_match(/\A\*\*Not made in one run.* Continued: 2026-01-02\./, first_line.call(part_of(Bench::Publish.new, "continued" => "2026-01-02")))
+    assert_match(/\A\*\*Not made in one run.* Commits: abc and uncommitted changes; 2026/, first_line.call(part_of(Bench::Publish.new, "commit" => "abc and uncommitted changes")))
+    assert_match(/\A\*\*Not made in one run.* apart: `publish` on 2026-01-01, at commit `def`\.\z/, first_line.call(whole, part_of(Bench::Publish.new, "commit" => "def")))
+    whole.head["interrupted"] = true
+    assert_match(/\A\*\*Interrupted: some rounds are missing/, first_line.call(whole))
+  end
+
+  test "the conclusion that a person wrote stays as long as the runs are the same" do
+    Dir.mktmpdir do |directory|
+      read = -> { File.read(File.join(directory, "README.md")) }
+      write = ->(**machine) { Bench::Page.new([part_of(Bench::Publish.new, **machine)]).write(directory) }
+      write.call
+      assert_includes read.call, Bench::Page::UNWRITTEN
+      File.write(File.join(directory, "README.md"), read.call.sub(Bench::Page::UNWRITTEN, "It is fast.\n\n- Faster.\n"))
+      write.call
+      assert_includes read.call, "## In short\n\nIt is fast.\n\n- Faster.\n\n## Targets"
+      write.call("date" => "2026-02-02 00:00 UTC")
+      assert_includes read.call, Bench::Page::UNWRITTEN
+      refute_includes read.call, "It is fast"
+    end
+  end
+
+  test "the runs of the committed pages are there, and each page names commits of the history" do
+    pages = Dir["**/results.jsonl", base: Bench::Page::RESULTS]
+    assert_equal 6, pages.size
+    pages.each do |path|
+      Bench::Part.load(File.read(File.join(Bench::Page::RESULTS, path))).each do |part|
+        assert_operator part.scenarios.sum { |scenario| scenario.results.runs.size }, :>, 0, path
+        part.head["machine"]["commit"].scan(/\b\h{7,}\b/).tap { |commits| refute_empty commits }.each do |commit|
+          next unless system("git", "rev-parse", "--verify", "--quiet", "HEAD~1", out: File::NULL) # a clone without history
+          assert system("git", "merge-base", "--is-ancestor", commit, "HEAD", err: File::NULL), "#{path}: #{commit} is not in the history"
+        end
+      end
     end
   end
 
@@ -289,37 +338,40 @@ class BenchTest < Minitest::Test
     scenario = Trial.new(entrants: %w[floor nchan])
     lines = []
     rounds = Bench::Rounds.new([scenario], 2) { |line| lines << line }
-    results = rounds.call[scenario]
+    rounds.call
 
-    assert_equal %w[floor nchan nchan floor], results.runs.map { |run| run.cell.entrant }
-    assert_equal ["RuntimeError: no nchan today"], results.runs.filter_map(&:failure).uniq
-    assert_equal 2, results.incomplete.size
+    assert_equal %w[floor nchan nchan floor], scenario.results.runs.map { |run| run.cell.entrant }
+    assert_equal ["RuntimeError: no nchan today"], scenario.results.runs.filter_map(&:failure).uniq
+    assert_equal 2, scenario.results.incomplete.size
     assert_match(%r{ 4/4 100 %, about 0 s left .* floor .* fine}, lines.last)
     refute rounds.interrupted?
   end
 
   test "where a run takes long, fewer rounds are enough" do
-    scenario = Trial.stub(:at_most_rounds, 1) { Bench::Rounds.new([Trial.new(entrants: %w[floor])], 3) {}.call.values.first }
+    scenario = Trial.new(entrants: %w[floor])
+    Trial.stub(:at_most_rounds, 1) { Bench::Rounds.new([scenario], 3) {}.call }
 
-    assert_equal [0], scenario.runs.map(&:round)
+    assert_equal [0], scenario.results.runs.map(&:round)
   end
 
   test "what was measured before an interrupt stays" do
     scenario = Trial.new(entrants: %w[floor interrupted])
     rounds = Bench::Rounds.new([scenario], 2) {}
 
-    assert_equal 1, rounds.call[scenario].runs.size
+    rounds.call
+    assert_equal 1, scenario.results.runs.size
     assert rounds.interrupted?
   end
 
   test "the time that is left is estimated from the same step, its scenario, or all others" do
-    estimate = Bench::Estimate.new([["a", 1], ["a", 1], ["a", 2], ["b", 1]])
-    estimate.done(["a", 1], 10.0)
+    one, other = Trial.new(entrants: %w[floor nchan]), Trial.new(entrants: %w[floor])
+    rounds = Bench::Rounds.new([one, other], 2) {}
+    measured = ->(entrant, round, seconds) { rounds.send(:note, one, Bench::Run.new(cell: Bench::Cell.new("trial", entrant), round: round, seconds: seconds)) }
+    measured.call("floor", 0, 10.0)
 
-    assert_in_delta 30, estimate.left
-    estimate.done(["a", 2], 40.0)
-    assert_in_delta 10 + 25, estimate.left
-    assert_equal "  2/4  50 %, about 35 s left", estimate.to_s
+    assert_equal "  1/6  16 %, about 50 s left", rounds.send(:progress)
+    measured.call("nchan", 0, 40.0)
+    assert_equal "  2/6  33 %, about 100 s left".sub("100 s", "2 min"), rounds.send(:progress) # 10 + 40 of the same steps, twice 25 of the others
   end
 
   test "every scenario says how it is used, and a mistake is told in a line" do
@@ -334,11 +386,14 @@ class BenchTest < Minitest::Test
   end
 
   test "a plot is a document that stands alone, its text escaped" do
-    series = [{name: "one", points: [[10, 1, 0.5, 2], [100, 30, 20, 40]]}]
-    line = Bench::Plot.new(title: "A < B", x: "n", y: "ms", series: series, y_log: true).to_svg
-    bars = Bench::Bars.new(title: "A < B", unit: "ms", bars: {"one" => Bench::Spread.new([1, 2, 3])}, guide: {y: 2, label: "most"}).to_svg
+    series = {"one" => {10 => Bench::Spread.new([1, 0.5, 2]), 100 => Bench::Spread.new([30, 20, 40])}}
+    line = Bench::Plot.lines(title: "A < B", x: "n", y: "ms", series: series, y_log: true).to_svg
+    bars = Bench::Plot.bars(title: "A < B", unit: "ms", bars: {"one" => Bench::Spread.new([1, 2, 3])}, guide: {y: 2, label: "most"}).to_svg
 
-    [line, bars].each do |svg|
+    stopped = Bench::Plot.lines(title: "A < B", x: "n", y: "ms", series: {"one" => {1 => Bench::Spread.new([0]), 2 => Bench::Spread.new([3])}}, y_log: true).to_svg
+    nothing = Bench::Plot.lines(title: "A < B", x: "n", y: "ms", series: {"one" => {1 => Bench::Spread.new([0])}}, y_log: true).to_svg
+
+    [line, bars, stopped, nothing].each do |svg|
       assert svg.start_with?("<svg xmlns=")
       assert_includes svg, "A &lt; B"
       refute_match(/NaN|Infinity/, svg)
@@ -358,7 +413,7 @@ class BenchTest < Minitest::Test
 
   # A scenario without a server.
   class Trial < Bench::Scenario
-    Bench::Scenario.instance_variable_get(:@all).delete(self)
+    REGISTERED.delete(self)
 
     def groups = [entrants.map { |name| cell("trial", name) }]
 
@@ -372,6 +427,13 @@ class BenchTest < Minitest::Test
   end
 
   private
+
+  def part_of(scenario, **machine)
+    Bench::Part.new({"page" => "all", "command" => "bin/bench all", "rounds" => 1, "interrupted" => false,
+      "machine" => {"commit" => "abc", "date" => "2026-01-01 00:00 UTC", **machine}, "left_out" => {}}, [scenario])
+  end
+
+  def page_of(scenario, **head) = Bench::Page.new([part_of(scenario).tap { |part| part.head.update(head) }])
 
   def load_floor(settings: {}, **options)
     self.class.compiled

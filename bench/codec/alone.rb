@@ -1,10 +1,8 @@
 # frozen_string_literal: true
 
-# The answers of ready.ru without a server: the application is called again and again in this process, from one thread.
+# Calls the application of ready.ru from one thread, without a server, and prints figures as the load generator does.
 #
 #     alone.rb PATH TYPE SECONDS
-#
-# BENCH_WAY and BENCH_SETTINGS as there. Prints figures as the load generator does.
 
 require "json"
 require "rack"

@@ -5,7 +5,7 @@ require "uri"
 require_relative "payloads"
 
 module Bench
-  # Events in JSON that differ from each other as those of one application do, each with the load generator's marker as its id.
+  # Events of one application in JSON, all different, each with the load generator's marker as its id.
   module Events
     COUNT = 512
     MARKER_BYTES = 27
@@ -17,11 +17,7 @@ module Bench
     private_constant :MARKER_BYTES, :HOLE, :START, :KINDS, :COUNTRIES, :WAREHOUSES
 
     class << self
-      # Writes them for the load generator: a line each, as the field of a form has it.
-      #
-      # @param path [String]
-      # @param bytes [Integer] of an event
-      # @return [String] the path
+      # Writes events of so many bytes for the load generator: a line each, encoded as a field of a form.
       def write(path, bytes)
         numbers = Payloads::Numbers.new(29)
         lines = Array.new(COUNT) { |number| URI.encode_www_form_component(text(number, bytes, numbers)).gsub("%7Bm%7D", HOLE) }
@@ -29,10 +25,6 @@ module Bench
         path
       end
 
-      # @param number [Integer]
-      # @param bytes [Integer] that it has once the marker is in its place
-      # @param numbers [Payloads::Numbers]
-      # @return [String] JSON
       def text(number, bytes, numbers)
         event = {
           "id" => HOLE, "type" => numbers.one_of(KINDS), "at" => Payloads.time(START + 7 * number),

@@ -1,19 +1,17 @@
 # frozen_string_literal: true
 
 module Bench
-  # What the responses of the codec's benchmark have in them. The same at each start, without anything random.
+  # The objects of the codec's responses: the same at each start.
   module Payloads
-    # The generator of Park and Miller: numbers that look like any others, and are always these.
+    # The generator of Park and Miller: the same numbers for the same seed.
     class Numbers
       MODULUS = 2_147_483_647
       private_constant :MODULUS
 
       def initialize(seed) = @state = seed
 
-      # @return [Integer] below the limit
       def below(limit) = (@state = @state * 48_271 % MODULUS) % limit
 
-      # @return [Object]
       def one_of(list) = list[below(list.size)]
     end
 
@@ -24,31 +22,21 @@ module Bench
     private_constant :WORDS
 
     class << self
-      # @return [Array<String>]
       def names = ALL.keys
 
-      # @param name [String]
-      # @return [Object]
       def fetch(name) = ALL.fetch(name).call(Numbers.new(17))
 
-      # @return [Hash{String => String}] what a table calls them
       def titles = TITLES
 
-      # @param numbers [Numbers]
-      # @param words [Integer]
-      # @return [String]
       def sentence(numbers, words) = Array.new(words) { numbers.one_of(WORDS) }.join(" ").capitalize
 
-      # @param seconds [Integer] since 1970
-      # @return [String] as Rails writes it in JSON
       def time(seconds) = Time.at(seconds).utc.strftime("%Y-%m-%dT%H:%M:%S.000Z")
 
       private
 
       def within_a_year(numbers) = 1_735_689_600 + numbers.below(31_536_000)
 
-      # The paper's kind: it tells that its Hash was large and nested, and its table that it had 17 kB in MessagePack, of which gzip
-      # left a ninth. The state of a player, as a game's client asks for it.
+      # The paper's kind of Hash: large and nested, 17 kB in MessagePack, of which gzip leaves a ninth. The state of a player in a game.
       def paper(numbers)
         {
           status: "ok", version: 3, server_time: 1_387_617_600,
@@ -68,7 +56,7 @@ module Bench
         }
       end
 
-      # As a list of a model comes from its table.
+      # A list of a model's records.
       def records(numbers)
         Array.new(200) do |number|
           name = "#{numbers.one_of(WORDS)} #{numbers.one_of(WORDS)}"
@@ -80,7 +68,7 @@ module Bench
         end
       end
 
-      # As an API answers that puts what belongs to a thing into it.
+      # An API's response with nested associations.
       def nested(numbers)
         {
           "total" => 312, "page" => 2, "links" => {"self" => "https://api.example.com/issues?page=2", "next" => "https://api.example.com/issues?page=3"},
@@ -106,7 +94,7 @@ module Bench
         {"id" => numbers.below(1_000_000), "login" => login, "avatar_url" => "https://avatars.example.com/#{login}.png", "admin" => false}
       end
 
-      # What a sensor measured: a walk in small steps, every ten seconds.
+      # A sensor's values: a walk in small steps, every ten seconds.
       def series(numbers)
         value = 20.0
         {

@@ -1,47 +1,49 @@
 # frozen_string_literal: true
 
-require_relative "entrants"
+require_relative "scenario"
 
 module Bench
-  # What the scenarios beside Action Cable have in common: who takes part, and through which door one publishes to whom. The
-  # doors of what runs in Rails are explained in peers/rails.rb.
+  # What the scenarios beside Action Cable share: the entrants, and the doors through which one publishes, see peers/hubs.rb.
   module Doors
     CABLES = %w[cable-async cable-redis].freeze
     MOUNTED = %w[rails-c rails-ruby].freeze
     STANDALONE = %w[hikyaku-c hikyaku-ruby].freeze
+    HIKYAKU = [*MOUNTED, *STANDALONE].freeze
     OTHERS = %w[message-bus iodine threads naive].freeze
-    # Those of the others that have clients of their own: of ours only the load generator in C speaks to them.
+    # Only the load generator in C speaks the protocol of its client.
     NO_STREAMS = %w[message-bus].freeze
-    PUBLISHED_BY = "Published by"
     FLOOR = "floor"
-    # Whom the targets compare with.
-    YARDSTICK = "cable-async"
+    YARDSTICK = "cable-async" # of the targets
+    LATENCY = "delivery.latency_ms"
     NAMES = {
       "action" => "an action", "within" => "a thread within", "hub" => "the hub's own address", "socket" => "the readers' sockets", "post" => "a POST"
     }.freeze
 
+    # Of the scenarios with the clients of Node.js.
+    module NodeClients
+      def obstacle = NodePackages.obstacle
+
+      def versions = NodePackages.versions
+    end
+
+    def self.included(scenario)
+      super
+      scenario.suite "action_cable"
+      scenario.setting :size, 200, about: "bytes of a message"
+    end
+
     private
 
-    # @param name [String] of an entrant
-    # @return [Array<String>] the first is what comes nearest to an action of an application
-    def doors_of(name)
-      entrant = Entrants.fetch(name)
-      return entrant.doors if entrant.respond_to?(:doors)
-      STANDALONE.include?(name) ? ["hub"] : ["post"]
-    end
+    def doors_of(name) = Entrants.fetch(name).doors
 
     def first_door(name) = doors_of(name).first
 
-    # By whom is published where a scenario goes through one door alone, for a table.
-    def publisher_of(name) = NAMES.fetch(first_door(name))
+    # Where a scenario uses one door of each entrant.
+    def server_columns = [["Server", :title], ["Published by", ->(its) { NAMES.fetch(first_door(its.entrant)) }]]
 
-    # @param topics [Integer]
-    # @return [Hash] see {Entrant#speech}
-    def speech_through(door, topics: 1) = {door: door, own: topics > 1}
-
-    # Starts a server, wakes it, and lets it come to rest before it is loaded; see {Scenario#on_stage}.
-    def on_rested_stage(name, door, topics: 1, **more)
-      on_stage(name, speech: speech_through(door, topics: topics), **more) do |stage|
+    # Starts a server, warms it up, and waits until it is at rest.
+    def on_rested_stage(name, door = first_door(name), topics: 1, **more)
+      on_stage(name, speech: {door: door, own: topics > 1}, **more) do |stage|
         stage.server.rest
         yield stage
       end

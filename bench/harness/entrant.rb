@@ -1,94 +1,113 @@
 # frozen_string_literal: true
 
+require "fileutils"
+require "rbconfig"
 require "tmpdir"
 require "uri"
-require_relative "server"
-require_relative "stage"
-require_relative "suite"
+require_relative "load"
 
 module Bench
-  # A server that takes part: how it is started, and what the load says to it.
+  # A server that takes part: how it is started, and what the load generator sends to it.
   class Entrant
-    # It cannot take part on this machine; the message says why, and what to do.
-    class Unavailable < StandardError
-    end
-
     TOPIC = "https://example.com/t/{t}"
     LOOPBACK = "127.0.0.1"
+    ROOT = File.expand_path("../..", __dir__)
+    DATA = File.join(ROOT, "tmp/bench-data") # on the disk: /tmp may be memory
+    THREADS = 5 # of Puma
+    BOTH = File.join(ROOT, "bench/peers/both.sh") # runs two programs
+    # The first load of a stage.
+    WARMUP = {subscribers: 20, messages: 5, settle: 50, topics: 1}.freeze
 
-    # @return [String] on the command line
-    attr_reader :name
-    # @return [String] in a table
-    attr_reader :title
+    attr_reader :name, :title, :suites, :doors
 
-    def initialize(name, title)
+    # @param name [String] on the command line
+    # @param title [String] in a table
+    # @param suites [Array<String>] keys of the pages on which it can be
+    # @param needs [Array<#prepare, #versions>] packages
+    # @param doors [Array<String>] ways to publish, see {Doors}
+    # @param speech [Hash] options of the load generator
+    # @yield [port, folder, settings] the command, or [command, environment variables]
+    def initialize(name, title, suites: ["all"], needs: [], doors: ["post"], speech: {}, &command)
       @name = name
       @title = title
+      @suites = suites
+      @needs = needs
+      @doors = doors
+      @speech = speech
+      @command = command
     end
 
-    # @return [Array<Suite>] the pages on which it can be
-    def suites = [Suite::HUB]
-
-    # Sees to it that everything is there that it needs.
-    #
-    # @return [void]
     # @raise [Unavailable]
-    def prepare
-    end
+    def prepare = @needs.each(&:prepare)
 
-    # @return [Hash{String => String}] of what it is made of, beyond Ruby and its gems
-    def versions = {}
+    def versions = @needs.map(&:versions).reduce({}, :merge)
 
-    # @param port [Integer] where it is to listen
-    # @param folder [String] that it may write to; removed afterwards
-    # @param settings [Hash] `host:`, the address on which it is to listen; others of the hub; what this server does not
-    #   know it leaves alone
+    # @param folder [String] removed afterwards
+    # @param settings [Hash] `host:`, the address to listen on, and others of the scenario
     # @return [Array(Array<String>, Hash)] command, and environment variables
     def command(port, folder, settings)
-      raise NotImplementedError
+      words = @command.call(port, folder, settings)
+      words.first.is_a?(Array) ? words : [words, {}]
     end
 
-    # In the texts, {t} is a topic's number and {n} that of the subscriber or message.
+    # Options of the load generator. In the texts, {t} is a topic's number, {n} that of the subscriber or message.
     #
-    # @param match [String] what a subscriber asks for
-    # @param type [String] "exact", or "urlpattern" where the server knows that
-    # @param topics [Array<String>] what an update is published to
-    # @return [Hash] options of {Load}
-    def speech(match: TOPIC, type: "exact", topics: [match])
-      raise NotImplementedError
-    end
+    # @param options [Hash] of the scenario: `match:`, `type:` and `topics:` of a hub, `door:`, `own:`
+    def speech(**_options) = @speech
 
     # Starts it, yields once it listens, and stops it.
     #
-    # @param link [Link, nil] it runs at the far end of this instead of on the loopback
-    # @param settings [Hash] see {#command}
-    # @yieldparam server [Server]
-    # @return what the block returns
-    def run(link: nil, **settings, &block)
-      Dir.mktmpdir("bench") do |folder|
-        port = Server.free_port
-        command, environment = command(port, folder, {host: link ? link.host : LOOPBACK}.merge(settings))
-        Server.run(command, port: port, env: environment, within: link ? link.broker : [], &block)
-      end
+    # @param link [Link, nil] between it and the load; nil: the loopback
+    # @param folder [String, nil] of its data, which stays; nil: a folder of its own
+    def run(link: nil, folder: nil, **settings, &block)
+      folder ? start(folder, link, settings, &block) : in_folder { |own| start(own, link, settings, &block) }
     end
 
-    # @param server [Server] of {#run}
-    # @param link [Link, nil] see {#run}
-    # @param more [Hash] see {#speech}
-    # @return [Stage] what loads are put on it
-    def stage(server, link: nil, **more)
-      options = speech(**more)
-      options = options.merge(host: link.host, within: link.load) if link
-      Stage.new(server, options)
+    # @return [Stage]
+    def stage(server, link: nil, **options)
+      Stage.new(server, self.class::WARMUP, **speech(**options), **(link ? {host: link.host, within: link.load} : {}))
+    end
+
+    def in_folder(&block)
+      FileUtils.mkdir_p(DATA)
+      Dir.mktmpdir(name, DATA) do |folder|
+        File.chmod(0o755, folder)
+        yield folder
+      end
     end
 
     def inspect = "#<#{self.class} #{name}>"
 
-    private
+    def start(folder, link, settings, &block)
+      port = Server.free_port
+      words, environment = command(port, folder, {host: link ? link.host : LOOPBACK, **settings})
+      Server.run(words, port: port, env: environment, within: link ? link.server : [], &block)
+    end
+    private :start
 
-    # Percent-encoded, but for the numbers that the load generator fills in.
-    def encoded(text) = URI.encode_www_form_component(text).gsub(/%7B([tn])%7D/, '{\1}')
+    # The command of Puma with a rackup file.
+    def self.puma(rackup, host, port, executable = [RbConfig.ruby, Gem.bin_path("puma", "puma")])
+      [*executable, "--bind", "tcp://#{host}:#{port}", "--threads", "#{THREADS}:#{THREADS}", "--environment", "production", "--quiet", rackup]
+    end
+  end
 
-    def form(topics) = topics.map { |topic| "topic=#{encoded(topic)}&" }.join + "data="
+  # A message broker. A level is what an acknowledgement promises: "memory" nothing beyond the process, "written" that the kernel
+  # has the message, "synced" that the disk has it.
+  class Broker < Entrant
+    LEVELS = %w[memory written synced].freeze
+    WARMUP = {messages: 50, senders: 2, receivers: 2, settle: 20}.freeze
+
+    attr_reader :levels
+
+    # @param dialect [Hash] options of the load generator; a Proc gets the level
+    def initialize(name, title, dialect: {}, levels: LEVELS, **more, &command)
+      super(name, title, suites: ["broker"], **more, &command)
+      @dialect = dialect
+      @levels = levels
+    end
+
+    def command(port, folder, settings) = super(port, folder, {level: levels.first, **settings})
+
+    def speech(level: levels.first, **) = {program: "queue_load", **(@dialect.is_a?(Proc) ? @dialect.call(level) : @dialect)}
   end
 end

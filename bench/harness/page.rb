@@ -2,150 +2,145 @@
 
 require "fileutils"
 require "pathname"
-require_relative "addition"
-require_relative "markdown"
-require_relative "record"
+require_relative "scenario"
 
 module Bench
-  # All that was measured as one page with tables and plots, and as JSON with every run.
+  # A page of results: tables and plots, and a file with every run. A person writes its conclusion.
   class Page
     NAME = "README.md"
-    DATA = "results.json"
-    # Where the last results of each suite are.
+    DATA = "results.jsonl"
     RESULTS = File.expand_path("../results", __dir__)
+    CONCLUSION = "## In short\n\n"
+    UNWRITTEN = "*The conclusion of these figures is not written yet.*\n"
+    BUSY_MACHINE = 0.2 # of a core, used by other processes
+    FAULTS = %w[dead refused unanswered lost misdirected wrong].freeze
 
-    # @param results [Hash{Scenario => Results}]
-    # @param facts [Hash{String => String}] of the machine
-    # @param left_out [Hash{String => String}] entrants that could not take part, and why
-    # @param notes [Hash] "command", "rounds", "interrupted"
-    # @param additions [Array<Addition>]
-    def initialize(results, facts:, left_out:, notes:, additions: [])
-      @results = results
-      @facts = facts
-      @left_out = left_out
-      @notes = notes
-      @additions = additions
+    # @param parts [Array<Part>] the page, and what was measured apart
+    def initialize(parts)
+      @parts = parts
+      @part, *@apart = parts
     end
 
-    # @return [Boolean]
-    def interrupted? = @notes["interrupted"]
+    def interrupted? = @part.head["interrupted"]
 
-    # @return [Array<Target>]
-    def targets = @targets ||= @results.flat_map { |scenario, results| scenario.targets(results) } + @additions.flat_map(&:targets)
+    def targets = @targets ||= @part.targets + @apart.flat_map { |part| part.targets.each { |target| target.name += ", measured apart" } }
 
-    # @return [String] in Markdown: targets, what is incomplete, and every table
-    def tables
-      sections = @results.map { |scenario, results| section(scenario, results) }
-      [target_table, left_out, incomplete, *sections].compact.join("\n")
-    end
+    # In Markdown: targets, incomplete runs, and every table.
+    def tables = [target_table, left_out, incomplete, *@part.scenarios.map { |scenario| section(scenario) }].compact.join("\n")
 
-    # @param directory [String]
-    # @return [Array<String>] paths of the files written
+    # @return [Array<String>] the paths of the written files
     def write(directory)
       FileUtils.mkdir_p(directory)
-      @folder = File.expand_path(directory)
-      {NAME => to_s, DATA => json, **plots}.map { |name, text| File.join(directory, name).tap { |path| File.write(path, text) } }
+      path = File.join(directory, NAME)
+      text = to_s(conclusion: conclusion_of(path), folder: File.expand_path(directory))
+      plots = @part.scenarios.map { |scenario| scenario.plots.transform_values(&:to_svg) }.reduce({}, :merge)
+      {NAME => text, DATA => Part.dump(@parts), **plots}.map { |name, content| File.join(directory, name).tap { |file| File.write(file, content) } }
     end
 
-    # @return [String] the page
-    def to_s
+    def to_s(conclusion: UNWRITTEN, folder: nil)
       <<~TEXT
         # #{suite.title}
 
-        #{suite.about} Rounds: #{@notes["rounds"]}, each with
-        every #{suite.who} in turn; no run is left out. A cell is the median of the rounds, then the least and the greatest. #{suite.reading}
-        #{"\n**Interrupted: not all rounds are there.**\n" if interrupted?}
-        Again with: `#{@notes["command"]}`. Every run: [#{DATA}](#{DATA}).#{apart}#{other_pages}
+        #{provenance}
 
-        #{Markdown.table(%w[What Value], [*@facts.to_a, *others])}
-        #{conclusion}#{tables}
+        #{suite.about} #{rounds} A cell of a table shows the median of the rounds, then the least and the greatest. #{suite.reading}
+
+        Command: `#{@part.head["command"]}`. Every run: [#{DATA}](#{DATA}).#{" Tables that were measured apart say so." if @apart.any?}#{other_pages(folder)}
+
+        #{Table.markdown(%w[What Value], facts(@part))}
+        #{CONCLUSION}#{conclusion}
+        #{tables}
       TEXT
     end
 
     private
 
-    def apart = (" Tables that were measured apart say so, when, and on what." if @additions.any?)
+    def suite = Suite::ALL.fetch(@part.head.fetch("page"))
 
-    # Those that are there, as seen from where this one is written; elsewhere than among the results, from where it would be.
-    def other_pages
-      folder = @folder&.start_with?("#{RESULTS}/") ? @folder : File.expand_path(suite.folder, RESULTS)
+    def rounds = "There are #{@part.head["rounds"]} rounds, each with every #{suite.entrant} in turn; no run is left out."
+
+    # Which commit made the page, and whether in one run.
+    def provenance
+      commit, date, continued = @part.head["machine"].values_at("commit", "date", "continued")
+      return "**Interrupted: some rounds are missing.** Commit: #{commit}, #{date}." if interrupted?
+      one = commit.to_s.match?(/\A\h+\z/)
+      return "Made in one run, at commit `#{commit}`, on #{date}." if one && continued.nil? && @apart.empty?
+      more = @apart.map { |part| "#{part.scenarios.map { |its| "`#{its.class.key}`" }.join(", ")} on #{part.date}, at commit `#{part.head["machine"]["commit"]}`" }
+      "**Not made in one run by one commit.** #{one ? "Commit: `#{commit}`" : "Commits: #{commit}"}; #{date}.#{" Continued: #{continued}." if continued}" \
+        "#{" Some entrants were measured apart: #{more.join("; ")}." if more.any?}"
+    end
+
+    # What a person wrote stays as long as the runs are the same.
+    def conclusion_of(path)
+      return UNWRITTEN unless File.exist?(path)
+      text = File.read(path)
+      same = text.include?(Table.markdown(%w[What Value], facts(@part)))
+      (same && text[/^#{Regexp.escape(CONCLUSION)}(.*?\n)\n(?=## )/mo, 1]) || UNWRITTEN
+    end
+
+    def other_pages(folder)
+      folder = File.expand_path(suite.folder, RESULTS) unless folder&.start_with?("#{RESULTS}/")
       pages = Suite::ALL.values.to_h { |other| [other.title, File.join(File.expand_path(other.folder, RESULTS), NAME)] }
       pages = pages.select { |_, path| File.exist?(path) && File.dirname(path) != folder }
       links = pages.map { |title, path| "[#{title}](#{Pathname(path).relative_path_from(folder)})" }
       "\n\nMore pages: #{links.join(", ")}." if links.any?
     end
 
-    def suite = @results.keys.first&.class&.suite || Suite::HUB
-
-    def others
-      shares = @results.values.flat_map(&:runs).filter_map(&:others)
-      shares.empty? ? [] : [["other load on the machine", "#{Spread.new(shares)} of a core"]]
-    end
+    def facts(part) = [*part.head["machine"].to_a, *part.others.then { |others| [["other load on the machine", "#{others} of a core"]] if others }]
 
     def target_table
       return if targets.empty?
-      rows = targets.map { |its| [its.name, title_of(its.entrant), its.bound, its.measured, its.verdict] }
-      "## Targets\n\n" + Markdown.table(["Target", suite.who.capitalize, "Bound", "Measured", "Verdict"], rows)
+      rows = targets.map { |its| [its.name, Entrants.fetch(its.entrant).title, its.bound, its.measured, its.verdict] }
+      "## Targets\n\n" + Table.markdown(["Target", suite.entrant.capitalize, "Bound", "Measured", "Verdict"], rows)
     end
 
-    def title_of(entrant) = Entrants.fetch(entrant).title
-
     def left_out
-      return if @left_out.empty?
-      "## Not taking part\n\n" + Markdown.table(%w[What Why], @left_out.to_a)
+      its = @part.head["left_out"].to_h
+      "## Not taking part\n\n" + Table.markdown(%w[What Why], its.to_a) if its.any?
     end
 
     def incomplete
-      rows = [@results, *@additions.map(&:results)].flat_map(&:to_a).flat_map { |scenario, results| results.incomplete.map { |run| incomplete_row(scenario, run) } }
+      rows = @parts.flat_map(&:scenarios).flat_map do |scenario|
+        scenario.results.incomplete.map do |run|
+          what = run.failure ? run.failure.lines.map(&:strip).join(" ")[0, 300] : faults(run.figures)
+          [scenario.class.key, run.cell.test, run.cell.entrant, run.cell.size, run.round + 1, what]
+        end
+      end
       return if rows.empty?
-      "## Incomplete runs\n\nThe figures of those that ended are in the tables; no target is reached by them.\n\n" +
-        Markdown.table(["Scenario", "Test", suite.who.capitalize, "Size", "Round", "What"], rows)
+      "## Incomplete runs\n\nThe tables contain the figures of the runs that ended. No target is reached by an incomplete run.\n\n" +
+        Table.markdown(["Scenario", "Test", suite.entrant.capitalize, "Size", "Round", "What"], rows)
     end
 
-    def incomplete_row(scenario, run)
-      what = run.failure ? run.failure.lines.map(&:strip).join(" ")[0, 300] : faults(run.figures)
-      [scenario.class.key, run.cell.test, run.cell.entrant, run.cell.size, run.round + 1, what]
-    end
-
-    # Whatever went wrong, wherever in the figures it stands.
     def faults(figures, found = Hash.new(0))
       figures.each do |name, value|
         if value.is_a?(Hash) then faults(value, found)
-        elsif %w[dead refused unanswered lost misdirected wrong].include?(name) && value != 0 then found[name] += value
+        elsif FAULTS.include?(name) && value != 0 then found[name] += value
         end
       end
       found.map { |name, count| "#{count} #{name}" }.join(", ")
     end
 
-    def few_rounds(scenario)
-      most = scenario.class.at_most_rounds
-      " Rounds: #{most}." if most && @notes["rounds"].to_i > most
+    def section(scenario)
+      type = scenario.class
+      few = " Rounds: #{type.at_most_rounds}." if type.at_most_rounds && @part.head["rounds"].to_i > type.at_most_rounds
+      settings = scenario.values.map { |name, value| "#{name.to_s.tr("_", " ")} #{Array(value).join(", ")}" }.join("; ")
+      images = scenario.plots.keys.map { |name| "![#{name.delete_suffix(".svg")}](#{name})" }
+      ["## #{type.title}", type.about, "`bin/bench #{type.key}`: #{settings}.#{few}", *scenario.tables.map { |table| table.to_s.chomp }, *images,
+        *@apart.flat_map { |part| apart(part, type) }].join("\n\n") + "\n"
     end
 
-    def section(scenario, results)
-      images = scenario.plots(results).keys.map { |name| "![#{name.delete_suffix(".svg")}](#{name})" }
-      tables = scenario.tables(results).map { |table| table.to_s.chomp }
-      head = ["## #{scenario.class.title}", scenario.class.about, "`bin/bench #{scenario.class.key}`: #{settings(scenario)}.#{few_rounds(scenario)}"]
-      apart = @additions.flat_map { |addition| addition.section(scenario.class) }
-      [*head, *tables, *images, *apart].join("\n\n") + "\n"
-    end
-
-    def settings(scenario)
-      scenario.values.map { |name, value| "#{name.to_s.tr("_", " ")} #{Array(value).join(", ")}" }.join("; ")
-    end
-
-    def conclusion = suite.conclude(@results)&.then { |text| "## In short\n\n#{text}\n" }
-
-    def plots = @results.map { |scenario, results| scenario.plots(results).transform_values(&:to_svg) }.reduce({}, :merge)
-
-    def json
-      verdicts = targets.map { |target| target_row(target) }
-      Record.dump({"machine" => @facts, "notes" => @notes, "left_out" => @left_out, "targets" => verdicts}, @results, additions: @additions)
-    end
-
-    def target_row(target)
-      {"name" => target.name, "entrant" => target.entrant, "bound" => target.bound, "verdict" => target.verdict.delete("*"),
-       **target.spread.to_h}
+    # What was measured apart has facts and tables of its own: figures of different runs are not comparable.
+    def apart(part, type)
+      scenarios = part.scenarios.select { |scenario| scenario.instance_of?(type) }
+      scenarios.flat_map do |scenario|
+        busy = part.others && part.others.median >= BUSY_MACHINE
+        rows = [["command", "`#{part.head["command"]}`"], ["rounds", scenario.results.runs.map(&:round).max.to_i + 1], *facts(part),
+          *part.head["left_out"].to_h.map { |name, why| ["#{name} did not take part", why] }]
+        ["*Measured apart, #{part.date}*: entrants that the run above leaves out, and some of its entrants again. Compare these figures only with each other. " \
+          "The plots are of the run above.#{" The machine did other work meanwhile: it raises CPU and times, but not bytes and losses." if busy}",
+          Table.markdown(%w[What Value], rows).chomp,
+          *scenario.tables.each { |table| table.title = "Measured apart, #{part.date}: #{table.title}" }.map { |table| table.to_s.chomp }]
+      end
     end
   end
 end

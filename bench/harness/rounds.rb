@@ -1,76 +1,64 @@
 # frozen_string_literal: true
 
-require_relative "disturbance"
-require_relative "estimate"
+require "digest"
+require "fileutils"
+require "json"
 require_relative "results"
 
 module Bench
-  # Measures scenarios, round after round, and says how far it is.
+  # Measures scenarios, round after round, and reports the progress.
   class Rounds
-    # @param scenarios [Array<Scenario>]
+    UNKNOWN_SECONDS = 5.0 # of a step, before any is measured
+
+    attr_reader :count
+
     # @param count [Integer] of rounds
-    # @param journal [Journal, nil] what was measured before, which is not measured again; it is told what is measured now
-    # @yieldparam line [String] what came out, and how much is left
+    # @param journal [Journal, nil] runs of an interrupted measurement, which are not repeated; it records the new ones
+    # @yieldparam line [String] the progress
     def initialize(scenarios, count, journal: nil, &tell)
       @count = count
       @journal = journal
       @tell = tell
       @steps = scenarios.flat_map { |scenario| Array.new(count_of(scenario)) { |round| steps(scenario, round) }.flatten(1) }
-      @scenarios = scenarios
-      @estimate = Estimate.new(@steps.map { |scenario, cell, _| [scenario.class.key, cell] },
-        at_once: scenarios.to_h { |scenario| [scenario.class.key, scenario.class.at_once] })
+      @left = @steps.map { |scenario, cell, _| [scenario, cell] }.tally
+      @seconds = Hash.new { |seconds, step| seconds[step] = [] } # that each step took
       @runs = scenarios.to_h { |scenario| [scenario, []] }
       @lock = Mutex.new
     end
 
-    # @return [Integer] of rounds
-    attr_reader :count
-
-    # @return [Integer] of runs, in all of them
+    # The number of runs.
     def size = @steps.size
 
-    # @return [Boolean] whether somebody ended it early
-    def interrupted? = @runs.sum { |_, runs| runs.size } < @steps.size
+    def interrupted? = @runs.values.sum(&:size) < size
 
-    # Until the end, or an interrupt.
-    #
-    # @return [Hash{Scenario => Results}]
+    # Measures until the end, or an interrupt, and gives each scenario its results.
     def call
-      left.chunk_while { |one, other| one.first.equal?(other.first) }.each { |steps| take_all(steps.first.first, steps) }
-      results
+      remaining = @steps.reject { |scenario, cell, round| @journal&.find(scenario, cell, round)&.tap { |run| note(scenario, run) } }
+      remaining.chunk_while { |one, other| one.first.equal?(other.first) }.each { |steps| take_all(steps.first.first, steps) }
     rescue Interrupt
       @tell.call("interrupted")
-      results
+    ensure
+      @runs.each { |scenario, runs| scenario.results = Results.new(runs) }
     end
 
     private
 
     def count_of(scenario) = [@count, scenario.class.at_most_rounds].compact.min
 
+    # Each round begins a group with another cell: no entrant always runs first.
     def steps(scenario, round) = scenario.groups.flat_map { |group| group.rotate(round) }.map { |cell| [scenario, cell, round] }
 
-    def results = @runs.transform_values { |runs| Results.new(runs) }
-
-    # @return [Array] steps that no earlier measurement has taken
-    def left
-      @steps.reject do |scenario, cell, round|
-        run = @journal&.find(scenario, cell, round)
-        note(scenario, run) if run
-        run
-      end
-    end
-
+    # Several places are measured at once, the steps of one place in their order.
     def take_all(scenario, steps)
-      return steps.each { |step| take(*step) } if scenario.class.at_once == 1
-      places = steps.group_by { |_, cell, _| scenario.place(cell) }.values
+      places = (scenario.class.at_once == 1) ? [steps] : steps.group_by { |_, cell, _| scenario.place(cell) }.values
+      return steps.each { |step| take(*step) } if places.one? || scenario.class.at_once == 1
       threads = []
       [scenario.class.at_once, places.size].min.times { threads << Thread.new { take_places(places) } }
       threads.each(&:join)
     ensure
-      threads&.each(&:kill)&.each(&:join) # each stops what it has started
+      threads&.each(&:kill)&.each(&:join) # each stops the servers that it has started
     end
 
-    # The steps of one place in their order, then those of the next that nobody has taken up.
     def take_places(places)
       while (steps = @lock.synchronize { places.shift })
         steps.each { |step| take(*step) }
@@ -79,7 +67,7 @@ module Bench
 
     def take(scenario, cell, round)
       started = now
-      disturbance = Disturbance.new if scenario.class.at_once == 1 # else what is beside it is another run
+      load = MachineLoad.new if scenario.class.at_once == 1 # else the other load is another run
       run = Run.new(cell: cell, round: round)
       begin
         run.figures = scenario.measure_in(round, cell)
@@ -87,7 +75,7 @@ module Bench
         run.failure = error.respond_to?(:reason) ? error.reason : "#{error.class}: #{error.message}".strip
       end
       run.seconds = now - started
-      run.others = disturbance&.share
+      run.others = load&.share
       @lock.synchronize do
         @journal&.add(scenario, run)
         note(scenario, run)
@@ -97,16 +85,108 @@ module Bench
 
     def note(scenario, run)
       @runs[scenario] << run
-      @estimate.done([scenario.class.key, run.cell], run.seconds)
+      @left[[scenario, run.cell]] -= 1
+      @seconds[[scenario, run.cell]] << run.seconds
+    end
+
+    # A step takes as long as before; else as long as the others of its scenario; else as all others.
+    def seconds_left
+      of_scenario = @seconds.group_by { |(scenario, _), _| scenario }.transform_values { |pairs| mean(pairs.flat_map(&:last)) }
+      overall = mean(@seconds.values.flatten) || UNKNOWN_SECONDS
+      @left.sum do |(scenario, cell), count|
+        count * (mean(@seconds.fetch([scenario, cell], [])) || of_scenario[scenario] || overall) / scenario.class.at_once
+      end
+    end
+
+    def progress
+      done = size - @left.values.sum
+      left = seconds_left
+      format("%3d/%d %3d %%, about %s left", done, size, done * 100 / [size, 1].max, (left < 90) ? "#{left.round} s" : "#{(left / 60).round} min")
     end
 
     def line(scenario, run)
       cell = run.cell
       outcome = run.figures ? scenario.headline(run.figures) : "FAILED: #{run.failure.lines.first.chomp}"
-      format("%s  round %d/%d  %-11s %-12s %-12s %6s  %s%s", @estimate, run.round + 1, count_of(scenario), scenario.class.key, cell.test,
+      format("%s  round %d/%d  %-11s %-12s %-12s %6s  %s%s", progress, run.round + 1, count_of(scenario), scenario.class.key, cell.test,
         cell.entrant, cell.size, outcome, (run.figures && !run.whole?) ? "  INCOMPLETE" : "")
     end
 
+    def mean(values) = values.empty? ? nil : values.sum / values.size
+
     def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+  end
+
+  # The share of a core that processes outside the benchmark use, from now on.
+  class MachineLoad
+    TICKS = 100.0 # a second, in /proc/stat
+    IDLE = [3, 4].freeze # idle, iowait
+
+    def initialize = @before = look
+
+    # @return [Float, nil] nil where /proc/stat cannot be read
+    def share
+      time, machine, own = look.zip(@before).map { |now, before| now && before && now - before }
+      [(machine - own) / time, 0].max if machine
+    end
+
+    private
+
+    # Seconds: the clock, all cores busy, this process and its ended children.
+    def look
+      ticks = File.open("/proc/stat", &:gets).split.drop(1).first(8).map(&:to_i)
+      busy = ticks.each_with_index.sum { |count, index| IDLE.include?(index) ? 0 : count } / TICKS
+      times = Process.times
+      [Process.clock_gettime(Process::CLOCK_MONOTONIC), busy, times.utime + times.stime + times.cutime + times.cstime]
+    rescue SystemCallError
+      [0, nil, nil]
+    end
+  end
+
+  # The runs of a measurement, so that an interrupted one can be continued by the same command at the same commit. Failed and
+  # incomplete runs are repeated: the interrupt may have been the reason.
+  class Journal
+    attr_reader :path, :machine
+
+    # @param identity [Hash{String => Object}] "name", the command, the commit
+    # @param restart [Boolean] ignore what is there
+    def initialize(folder, identity, restart: false)
+      @identity = JSON.parse(JSON.generate(identity))
+      @path = File.join(folder, "#{@identity.fetch("name")}-#{Digest::SHA256.hexdigest(JSON.generate(@identity))[0, 12]}.jsonl")
+      @runs = {}
+      read if !restart && File.exist?(@path)
+    end
+
+    def size = @runs.size
+
+    # @param machine [Hash{String => String}] which a continued measurement keeps as they were
+    def start(machine)
+      return append("") if @machine # the last line may be incomplete
+      @machine = machine
+      FileUtils.mkdir_p(File.dirname(@path))
+      File.write(@path, "#{JSON.generate("identity" => @identity, "machine" => machine)}\n")
+    end
+
+    def find(scenario, cell, round) = @runs[[scenario.class.key, cell, round]]
+
+    def add(scenario, run)
+      append(JSON.generate({"scenario" => scenario.class.key, **run.to_h})) if run.whole?
+    end
+
+    def finish = FileUtils.rm_f(@path)
+
+    private
+
+    def append(line) = File.write(@path, "#{line}\n", mode: "a")
+
+    def read
+      head, *lines = File.readlines(@path).filter_map do |line|
+        JSON.parse(line)
+      rescue JSON::ParserError
+        nil # an incomplete line
+      end
+      return unless head && head["identity"] == @identity
+      @machine = head["machine"]
+      lines.each { |line| Run.of(line).then { |run| @runs[[line.fetch("scenario"), run.cell, run.round]] = run } }
+    end
   end
 end

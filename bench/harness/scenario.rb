@@ -1,181 +1,181 @@
 # frozen_string_literal: true
 
-require_relative "bars"
 require_relative "entrants"
-require_relative "parts"
-require_relative "stage"
+require_relative "results"
 require_relative "suite"
 
 module Bench
-  # What is measured in one go: a test, with which server, at what size.
-  Cell = Struct.new(:test, :entrant, :size)
+  # A section of a page.
+  Table = Struct.new(:title, :head, :rows) do
+    def to_s = "### #{title}\n\n#{Table.markdown(head, rows)}"
 
-  # A question about whole servers under load: one class in one file of bench/macro. It says what is to be measured in each
-  # round (#groups), how (#measure), and what the figures of all rounds are shown as (#tables, #targets, #plots).
+    def self.markdown(head, rows)
+      cells = [head, *rows].map { |row| row.map { |cell| cell.to_s.gsub("|", "\\|") } }
+      widths = cells.transpose.map { |column| column.map(&:size).max }
+      lines = cells.map { |row| "| #{row.zip(widths).map { |cell, width| cell.ljust(width) }.join(" | ")} |\n" }
+      lines.insert(1, "|#{widths.map { |width| "-" * (width + 2) }.join("|")}|\n").join
+    end
+  end
+
+  # A question about whole servers under load: one class in one file of bench/macro. It says what to measure in each round
+  # (#groups), how (#measure), and how to show the figures of all rounds (#tables, #targets, #plots).
   class Scenario
     Setting = Struct.new(:name, :default, :quick, :about, keyword_init: true)
+    TIMES = %w[mean median min max p99].freeze
+    REGISTERED = []
 
     class << self
-      # @return [Array<Class>] in the order in which they are told
+      # All scenarios, in the order of the pages.
       def all
         Dir[File.expand_path("../macro/*.rb", __dir__)].sort.each { |file| require file }
-        @all.sort_by { |scenario| [scenario.order, scenario.key] }
+        REGISTERED.sort_by { |scenario| [scenario.order, scenario.key] }
       end
+
+      def fetch(key) = all.find { |scenario| scenario.key == key } || raise(KeyError, "there is no scenario #{key}")
 
       def inherited(scenario)
         super
-        (@all ||= []) << scenario
+        REGISTERED << scenario
         scenario.settings.update(settings)
       end
 
-      # @return [String] on the command line: OwnTopics is own-topics
+      # The name on the command line: OwnTopics is own-topics.
       def key = name.split("::").last.gsub(/(?<=[a-z])(?=[A-Z])/, "-").downcase
 
-      # @return [String]
-      def title(text = nil) = text ? @title = text : @title
+      # Each of these sets its value when it gets an argument. `at_most_rounds`: enough where a run takes long; `at_once`: places
+      # measured at the same time, because they do not disturb each other.
+      {title: nil, order: 100, at_most_rounds: nil, at_once: 1}.each do |name, default|
+        define_method(name) { |value = nil| value ? instance_variable_set("@#{name}", value) : instance_variable_get("@#{name}") || default }
+      end
 
-      # @return [Integer] its place among the others
-      def order(number = nil) = number ? @order = number : @order || 100
+      def suite(key = nil) = key ? @suite = Suite::ALL.fetch(key) : @suite || Suite::ALL.fetch("all")
 
-      # @return [Suite] which page it belongs to
-      def suite(suite = nil) = suite ? @suite = suite : @suite || Suite::HUB
+      # The main figures of a run, for the progress: a format, and paths.
+      def headline(*text) = text.empty? ? @headline : @headline = text
 
-      # @return [String] what it asks and how it measures; a paragraph of Markdown
+      # A paragraph of Markdown: the question, and the method.
       def about(text = nil) = text ? @about = text.strip : @about
 
-      # @param number [Integer] of rounds that are enough, where a run takes long
-      # @return [Integer, nil]
-      def at_most_rounds(number = nil) = number ? @at_most_rounds = number : @at_most_rounds
-
-      # @param number [Integer] of cells, each of another place, that are measured at the same time because they do not disturb each other
-      # @return [Integer]
-      def at_once(number = nil) = number ? @at_once = number : @at_once || 1
-
-      # @param names [Array<String>]
-      # @param quick [Array<String>, nil] those of them that take part in a short look; nil: all
-      # @return [Array<String>] who takes part unless others are named
+      # The entrants, unless the command line names others; `quick`: with --quick.
       def entrants(*names, quick: nil)
         return @entrants if names.empty?
         @quick_entrants = quick
         @entrants = names.flatten
       end
 
-      # @return [Array<String>] who takes part in a short look
       def quick_entrants = @quick_entrants || entrants
 
       # @return [String, nil] why it cannot be measured on this machine
       def obstacle = nil
 
-      # @return [Hash{String => String}] of what it is measured with, beyond those who take part
       def versions = {}
 
-      # @return [Hash{Symbol => Setting}]
       def settings = @settings ||= {}
 
-      # Declares something that the command line can change.
-      #
-      # @param default [Object] an Integer, a Float, a String or an Array of numbers or texts
-      # @param quick [Object] for a short look
+      # Declares something that the command line can change: an Integer, a Float, a String, or an Array of them.
       def setting(name, default, about:, quick: default)
         settings[name] = Setting.new(name: name, default: default, quick: quick, about: about)
         define_method(name) { @values.fetch(name) }
       end
     end
 
-    # @return [Array<String>]
-    attr_reader :entrants
-    # @return [Hash{Symbol => Object}]
-    attr_reader :values
+    attr_reader :entrants, :values
+    attr_accessor :results
 
-    # @param entrants [Array<String>] who takes part
-    # @param values [Hash{Symbol => Object}] settings that are not the default
-    # @param quick [Boolean]
-    def initialize(entrants: nil, values: {}, quick: false)
+    def initialize(entrants: nil, values: {}, quick: false, results: Results.new)
       @entrants = entrants || (quick ? self.class.quick_entrants : self.class.entrants)
       @values = self.class.settings.transform_values { |setting| quick ? setting.quick : setting.default }.merge(values)
+      @results = results
     end
 
-    # What one round measures: groups of cells that are compared with each other. Each round begins a group with another
-    # cell: none always runs on a machine that is just warm, or just tired.
-    #
-    # @return [Array<Array<Cell>>]
-    def groups = raise(NotImplementedError)
+    # Groups of cells that are compared with each other; by default one group with the cell of each entrant.
+    def groups = [entrants.map { |name| of(name) }]
 
-    # @param cell [Cell]
+    def cells = groups.flatten
+
     # @return [Hash] figures, with "whole": whether nothing was lost, refused or misdirected
     def measure(cell) = raise(NotImplementedError)
 
-    # @param round [Integer] from 0
-    # @param cell [Cell]
-    # @return [Hash] see {#measure}
     def measure_in(_round, cell) = measure(cell)
 
-    # @param cell [Cell]
-    # @return [Object] what it is measured on: cells of the same are measured one after another, see {.at_once}
+    # Cells of one place are measured one after another, see {.at_once}.
     def place(_cell) = nil
 
-    # @param figures [Hash]
-    # @return [String] the figure that counts, for the progress
-    def headline(figures) = raise(NotImplementedError)
+    def headline(figures) = self.class.headline.then { |text, *paths| format(text, *paths.map { |path| figures.dig(*path.split(".")).to_f }) }
 
-    # @param results [Results]
-    # @return [Array<Table>]
-    def tables(results) = raise(NotImplementedError)
+    def tables = raise(NotImplementedError)
 
-    # @param results [Results]
-    # @return [Array<Target>]
-    def targets(results) = []
+    def targets = []
 
-    # @param results [Results]
-    # @return [Hash{String => #to_svg}] by name of the file
-    def plots(results) = {}
+    # @return [Hash{String => Plot}] by name of the file
+    def plots = {}
 
     private
 
     def cell(test, entrant, size = nil) = Cell.new(test.to_s, entrant, size)
 
-    # Those of these that take part.
+    # Those of the names that take part.
     def among(*names) = names.flatten & entrants
 
     def title_of(entrant) = Entrants.fetch(entrant).title
 
-    # Starts a server, wakes it, yields a stage to load it on, and stops it.
+    %i[spread ratio combine whole? target ratio_target].each do |name|
+      define_method(name) { |*arguments, **more, &block| results.public_send(name, *arguments, **more, &block) }
+    end
+
+    # @param columns [Array<Array(String, Object)>] the head of a column, and its content: :title, :test or :size of the cell; the path
+    #   of a figure, and the digits to show ("publish.cpu_us_each:1"); or a Proc that returns a Spread or a text
+    def table(title, columns, cells = self.cells)
+      rows = cells.map { |its| columns.map { |_, content| content(its, content) } }
+      Table.new(title, columns.map(&:first), rows)
+    end
+
+    def content(its, content)
+      return title_of(its.entrant) if content == :title
+      return its[content] if content.is_a?(Symbol)
+      path, digits = content.split(":") if content.is_a?(String)
+      value = path ? spread(its, path) : content.call(its)
+      (value.nil? || value.is_a?(Spread)) ? show(value, (digits || 2).to_i) : value
+    end
+
+    # A column for each of the times of a figure.
+    def times(path, digits: 2, names: TIMES, head: "%s") = names.map { |name| [format(head, name), "#{path}.#{name}:#{digits}"] }
+
+    # The use of both cores: a rate at which the load was busy all the time is that of the load.
+    def busy(path = nil)
+      %w[server load].map do |side|
+        [side + " busy", ->(its) { spread(its, [path, "#{side}_busy"].compact.join("."))&.then { |share| "#{(share.median * 100).round} %" } || "–" }]
+      end
+    end
+
+    def show(spread, digits = 2) = spread ? spread.to_s(digits) : "–"
+
+    # A bar for each cell that has the figure; the block gives its name.
+    def bars(file, path, cells = self.cells, **more, &name)
+      name ||= ->(its) { title_of(its.entrant) }
+      bars = cells.to_h { |its| [name.call(its), spread(its, path)] }.compact
+      bars.empty? ? {} : {file => Plot.bars(bars: bars, **more)}
+    end
+
+    # A line for each name, a point for each x for which the block has a Spread.
+    def lines(file, names, xs, **more)
+      series = names.to_h { |name| [Entrants.known?(name) ? title_of(name) : name, xs.to_h { |x| [x, yield(name, x)] }.compact] }
+      series = series.reject { |_, points| points.empty? }
+      series.empty? ? {} : {file => Plot.lines(series: series, **more)}
+    end
+
+    # Starts a server, warms it up, yields a stage to load it, and stops it.
     #
-    # @param speech [Hash] see {Entrant#stage}
-    # @param link [Link, nil] between the server and the loads
+    # @param speech [Hash] what the load sends, see {Entrant#speech}
     # @param settings [Hash] of the server
-    # @yieldparam stage [Stage]
-    # @return [Hash] the figures that the block returns, whole only if all the loads were
+    # @return [Hash] the figures that the block returns
     def on_stage(entrant, speech: {}, link: nil, **settings)
       entrant = Entrants.fetch(entrant)
       entrant.run(link: link, **settings) do |server|
         stage = entrant.stage(server, link: link, **speech)
         stage.wake
-        figures = yield stage
-        figures.merge("whole" => stage.whole?)
+        yield(stage).merge("whole" => stage.whole?)
       end
     end
-
-    # One bar for each that has a figure.
-    #
-    # @param file [String]
-    # @param bars [Hash{String => Spread, nil}] by name
-    # @param more [Hash] see {Bars}
-    # @return [Hash] see {#plots}
-    def bars(file, bars, **more)
-      bars = bars.compact
-      bars.empty? ? {} : {file => Bars.new(bars: bars, **more)}
-    end
-
-    # How busy both cores were: a figure is the server's only when the load was not the slower one.
-    BUSY = ["server busy", "load busy"].freeze
-
-    def busy(results, cell, *path) = %w[server_busy load_busy].map { |name| share(results.spread(cell, *path, name)) }
-
-    # @param spread [Spread, nil]
-    # @return [String] a cell of a table
-    def show(spread, digits = 2) = spread ? spread.to_s(digits) : "–"
-
-    def share(spread) = spread ? "#{(spread.median * 100).round} %" : "–"
   end
 end

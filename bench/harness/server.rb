@@ -3,78 +3,68 @@
 require "etc"
 require "socket"
 require "tempfile"
-require_relative "build"
 
 module Bench
-  # A server under measurement: started alone on its core, stopped by its own pid.
+  # A server under measurement: it runs alone on its core.
   class Server
     CORE = 0
-    START_SECONDS = 30
+    START_SECONDS = 180 # a broker may have to read a million messages first
     STOP_SECONDS = 5
     REST_SECONDS = 5
-    REST_STEP = 0.25
-    LISTEN_STEP = 0.02
-    LISTENING = "0A" # a socket's state in /proc/net/tcp
+    LISTENING = "0A" # the state of a socket in /proc/net/tcp
 
-    # It ended, or did not listen in time.
+    # The server ended, or did not listen in time.
     class Failed < StandardError
-      # @return [String] the line that says most: the error, without where it was raised
+      # The most informative line: the error, without where it was raised.
       def reason
         lines = message.lines.map(&:strip).grep_v(/\A(from |\* |Puma starting|\z)/)
         (lines.find { |line| line.match?(/error/i) } || lines.last).delete_prefix("! ")
       end
     end
 
-    # A port that nobody listens on.
-    def self.free_port
-      TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
-    end
+    def self.free_port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
 
-    attr_reader :pid, :port
+    # The command that runs a program on one core.
+    def self.pinned(core, *command) = ["taskset", "-c", core.to_s, *command]
 
-    # Starts the command, yields once its port answers, and stops it.
+    # Starts the command, yields once its port accepts connections, and stops it.
     #
-    # @param command [Array<String>]
-    # @param port [Integer] where it will listen on 127.0.0.1
     # @param env [Hash] environment variables; nil removes one
-    # @param within [Array<String>] what is to run it: in another network, say
-    # @param limit [Numeric] seconds that it may take until it listens
-    # @yieldparam server [Server]
-    # @return what the block returns
+    # @param within [Array<String>] runs the command in another network
     def self.run(command, port:, env: {}, within: [], limit: START_SECONDS)
-      server = new(command, port: port, env: env, within: within)
+      server = new(command, port, env, within)
       server.wait_until_ready(limit)
       yield server
     ensure
       server&.stop
     end
 
-    def initialize(command, port:, env: {}, within: [])
+    attr_reader :pid, :port, :start_seconds
+
+    def initialize(command, port, env, within)
       @command = command
       @port = port
       @within = within
       @log = Tempfile.new("bench-server")
       @started = now
-      @pid = Process.spawn(clean_environment.merge(env), *within, Build.program("pin"), CORE.to_s, *command,
+      # Settings of the shell must not change what is measured.
+      clean = ENV.keys.grep(/\A(HIKYAKU|MERCURE|PUMA|RACK)_|\AWEB_CONCURRENCY\z/).to_h { |name| [name, nil] }
+      @pid = Process.spawn(clean.merge(env), *within, *Server.pinned(CORE, *command),
         in: File::NULL, out: @log.path, err: [:child, :out], rlimit_nofile: Process.getrlimit(:NOFILE).last)
     end
 
-    # @raise [Failed] with the server's own last words, if it ends or does not listen in time
-    def wait_until_ready(limit = START_SECONDS)
+    def wait_until_ready(limit)
       deadline = now + limit
       until listening?
         raise Failed, "#{title} ended before it listened:\n#{last_words}" if ended?
         raise Failed, "#{title} did not listen on port #{port} in #{limit} s:\n#{last_words}" if now > deadline
-        sleep LISTEN_STEP
+        sleep 0.02
       end
       @start_seconds = now - @started
     end
 
-    # @return [Float] from its start until it listened
-    attr_reader :start_seconds
-
     def stop
-      signal("TERM")
+      Process.kill("TERM", pid) unless ended?
       deadline = now + STOP_SECONDS
       sleep 0.02 until ended? || now > deadline
       kill
@@ -82,59 +72,43 @@ module Bench
       @log.close!
     end
 
-    # Ends it and all that come from it at once, as a crash would.
-    #
-    # @return [void]
+    # Kills all its processes at once.
     def kill
       return if ended?
       pids.reverse_each do |one|
         Process.kill("KILL", one)
       rescue Errno::ESRCH
-        nil # it has ended meanwhile
+        nil # ended meanwhile
       end
       Process.wait(pid)
       @ended = true
     end
 
-    # Of all its processes: it and those that come from it.
-    #
-    # @return [Array<Integer>]
+    # The server's process and its descendants.
     def pids
       parents = Dir["/proc/[0-9]*/stat"].filter_map { |path| parent_of(path) }.to_h
       found = [pid]
       found.each { |parent| found.concat(parents.filter_map { |child, its| child if its == parent }) }
     end
 
-    # @return [Integer] KiB of memory that all its processes have resident
-    def resident_kb
-      pids.sum { |one| File.read("/proc/#{one}/statm").split[1].to_i } * Etc.sysconf(Etc::SC_PAGESIZE) / 1024
-    end
+    # Resident memory of all processes, in KiB.
+    def resident_kb = pids.sum { |one| File.read("/proc/#{one}/statm").split[1].to_i } * Etc.sysconf(Etc::SC_PAGESIZE) / 1024
 
-    # Waits until its processes have nothing more to do: until the streams of a load that has ended are gone, say.
-    #
-    # @return [void]
+    # Waits until its processes use no more CPU, for example because the streams of an earlier load are gone.
     def rest
       deadline = now + REST_SECONDS
       used = nil
-      until used == (used = cpu_ticks) || now > deadline
-        sleep REST_STEP
-      end
+      sleep 0.25 until used == (used = cpu_ticks) || now > deadline
     end
-
-    # The end of what the server printed.
-    def last_words = File.read(@log.path).lines.last(60).join
 
     private
 
-    # A setting of the shell that runs the benchmark must not change what is measured.
-    def clean_environment
-      ENV.keys.grep(/\A(HIKYAKU|MERCURE|PUMA|RACK)_|\AWEB_CONCURRENCY\z/).to_h { |name| [name, nil] }
-    end
+    def last_words = File.read(@log.path).lines.last(60).join
 
     def parent_of(path)
       [path[/\d+/].to_i, File.read(path)[/\) \S (\d+)/, 1].to_i]
     rescue SystemCallError
-      nil # it has ended meanwhile
+      nil # ended meanwhile
     end
 
     def cpu_ticks
@@ -143,16 +117,9 @@ module Bench
       nil # a process has ended meanwhile
     end
 
-    # In a network of its own, no connection from here would arrive: its process tells what listens there.
+    # A connection from here does not reach another network: the kernel's table lists its listeners.
     def listening?
-      return listens_in_its_network? if @within.any?
-      TCPSocket.open("127.0.0.1", port).close
-      true
-    rescue SystemCallError
-      false
-    end
-
-    def listens_in_its_network?
+      return TCPSocket.open("127.0.0.1", port).close || true if @within.empty?
       File.foreach("/proc/#{pid}/net/tcp").any? do |line|
         address, state = line.split.values_at(1, 3)
         state == LISTENING && address.end_with?(format(":%04X", port))
@@ -161,13 +128,7 @@ module Bench
       false
     end
 
-    def ended?
-      @ended ||= !Process.wait(pid, Process::WNOHANG).nil?
-    end
-
-    def signal(name)
-      Process.kill(name, pid) unless ended?
-    end
+    def ended? = @ended ||= !Process.wait(pid, Process::WNOHANG).nil?
 
     def title = File.basename(@command.find { |part| !part.end_with?("ruby") })
 

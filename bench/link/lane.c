@@ -28,7 +28,7 @@ static int64_t later(int64_t one, int64_t other)
     return one > other ? one : other;
 }
 
-/* When the line is there for a packet that comes now. */
+/* When the line is ready for a packet that arrives now. */
 static int64_t line_ask(struct line *line, int64_t now)
 {
     if (!line || line->setup_ns == 0) return now;
@@ -44,7 +44,7 @@ static int64_t time_to_leave(const struct lane *lane, size_t length)
     return rate > 0 ? (int64_t)((double)length * BITS * NS / rate) : 0;
 }
 
-/* Bytes that have not left yet, when the next can leave from then on at the earliest. */
+/* Bytes that have not left by `from`. */
 static double waiting(const struct lane *lane, int64_t from)
 {
     return lane->free_at > from ? (double)(lane->free_at - from) * lane->settings.bits_per_second / BITS / NS : 0;
@@ -67,7 +67,7 @@ static void append(struct lane *lane, int64_t at, const void *bytes, size_t leng
     lane->under_way++;
 }
 
-/* When a packet comes out that has left: never before one that left earlier. */
+/* When a packet that has left arrives: never before an earlier one. */
 static int64_t arrival(struct lane *lane)
 {
     int64_t at = lane->free_at + lane->settings.delay_ns;
@@ -88,7 +88,7 @@ void lane_put(struct lane *lane, int64_t now, const void *bytes, size_t length)
     }
     lane->free_at = later(lane->free_at, from) + time_to_leave(lane, length);
     if (line) line->used_until = later(line->used_until, lane->free_at);
-    if (draw(lane) < lane->settings.loss) lane->counts.lost++; /* it has taken its time on the line all the same */
+    if (draw(lane) < lane->settings.loss) lane->counts.lost++; /* it has used the line nevertheless */
     else append(lane, arrival(lane), bytes, length);
 }
 

@@ -1,5 +1,5 @@
-/* lane.h: one direction of a link. Packets leave one after another at a rate, some are lost, and the others are under way for
- * some time. Free of input and output; time is an argument, in nanoseconds.
+/* lane.h: one direction of a link. Packets leave one after another at a rate, some are lost, and the others arrive after a delay.
+ * It does no input and output; time is an argument, in nanoseconds.
  *
  *     put ──► waits, at most so many bytes, until the line is there ──► leaves at the rate ──► lost? ──► under way ──► take
  */
@@ -10,11 +10,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What both directions share: a line that is given up when nothing has used it for a while, as in a mobile network. The packet
- * that comes then waits until it is there again, and what follows waits behind it. In the beginning there is none. */
+/* A line that both directions share, and that is released when it is idle, as in a mobile network. The next packet waits until it is set
+ * up again, and the following packets wait behind it. There is no line in the beginning. */
 struct line {
-    int64_t setup_ns;   /* how long that takes; 0: the line is always there */
-    int64_t idle_ns;    /* after which it is given up */
+    int64_t setup_ns;   /* time to set it up; 0: the line always exists */
+    int64_t idle_ns;    /* idle time after which it is released */
     int64_t there_at;   /* when it was, or will be, set up */
     int64_t used_until; /* when the last packet has left, in either direction */
     bool was_used;
@@ -23,11 +23,11 @@ struct line {
 struct lane_settings {
     double bits_per_second; /* 0: as fast as they come */
     int64_t delay_ns;
-    int64_t jitter_ns; /* more, at random up to this; what would overtake comes out with what it would have overtaken */
-    double loss;       /* the share of packets that leave and do not arrive */
-    double most_bytes; /* that wait; what comes beyond is dropped */
-    uint64_t seed;     /* of what is lost, and of the jitter */
-    struct line *line; /* NULL: it is always there */
+    int64_t jitter_ns; /* random further delay, up to this; a packet does not overtake another */
+    double loss;       /* share of the packets */
+    double most_bytes; /* that wait; further packets are dropped */
+    uint64_t seed;     /* of losses and jitter */
+    struct line *line; /* NULL: it always exists */
 };
 
 struct lane_counts {
@@ -57,7 +57,7 @@ void lane_open(struct lane *lane, const struct lane_settings *settings);
 /* Puts a packet in. */
 void lane_put(struct lane *lane, int64_t now, const void *bytes, size_t length);
 
-/* From now on it is so many times as fast, for what waits as well. */
+/* Multiplies the rate from now on, also for waiting packets. */
 void lane_turn(struct lane *lane, int64_t now, double factor);
 
 /* When the next packet comes out; INT64_MAX when there is none. */

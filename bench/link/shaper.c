@@ -1,12 +1,11 @@
-/* shaper: a link between two networks: a TUN device in each, and between them a rate, a delay, a jitter, a loss, and a line that is
- * given up when it is idle. It needs no module of the kernel but tun, and root.
+/* shaper: a link between two networks: a TUN device in each, and between them a rate, a delay, jitter, loss, and a line that is released
+ * when it is idle. It needs root, and no kernel module but tun.
  *
  *     shaper --left NETWORK --right NETWORK --device NAME [--up BITS] [--down BITS] [--delay MS] [--loss SHARE] …
  *
- * Up is from left to right. Prints "ready" when the devices are there; whoever started it gives them addresses. On TERM it
- * prints one JSON object, what became of the packets of either direction, and ends. A rate is that of IP packets. */
-#include "clock.h"
-#include "flags.h"
+ * Up is from left to right. Prints "ready" when the devices exist; its parent gives them addresses. On TERM it prints
+ * one JSON object, the fate of the packets of either direction, and ends. A rate is that of IP packets. */
+#include "bench.h"
 #include "lane.h"
 
 #include <errno.h>
@@ -16,7 +15,6 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -37,31 +35,21 @@ struct options {
     int seed;
 };
 
-#define AT(member) offsetof(struct options, member)
-
 static const struct flag table[] = {
-    {"left", FLAG_TEXT, AT(left), "NETWORK", "a network namespace by its name", NULL},
-    {"right", FLAG_TEXT, AT(right), "NETWORK", "another", NULL},
-    {"device", FLAG_TEXT, AT(device), "NAME", "of the device in each (shaped)", NULL},
-    {"up", FLAG_REAL, AT(up), "BITS", "a second, from left to right (no limit)", NULL},
-    {"down", FLAG_REAL, AT(down), "BITS", "a second, from right to left (no limit)", NULL},
-    {"delay", FLAG_REAL, AT(delay_ms), "MS", "that a packet is under way, either way (0)", NULL},
-    {"jitter", FLAG_REAL, AT(jitter_ms), "MS", "more, at random up to this, without overtaking (0)", NULL},
-    {"loss", FLAG_REAL, AT(loss), "SHARE", "of the packets, either way (0)", NULL},
-    {"queue", FLAG_REAL, AT(queue), "BYTES", "that wait at most (a quarter of a second, at least 100,000)", NULL},
-    {"setup", FLAG_REAL, AT(setup_ms), "MS", "that an idle line takes to be there again, with --idle (0)", NULL},
-    {"idle", FLAG_REAL, AT(idle_ms), "MS", "without a packet, either way, until the line is given up", NULL},
-    {"turn", FLAG_REAL, AT(turn_ms), "MS", "after the first packet the rates change, with --factor (never)", NULL},
-    {"factor", FLAG_REAL, AT(factor), "TIMES", "as fast as before, from then on", NULL},
-    {"seed", FLAG_NUMBER, AT(seed), "N", "which packets are lost, and which are late (1)", NULL},
-};
-
-static const struct flags flags = {
-    .program = "shaper",
-    .usage = "--left NETWORK --right NETWORK [options]",
-    .more = "Prints \"ready\", and on TERM one JSON object: what became of the packets.\n",
-    .all = table,
-    .count = sizeof table / sizeof *table,
+    TEXT("left", left, "NETWORK", "a network namespace by its name"),
+    TEXT("right", right, "NETWORK", "another"),
+    TEXT("device", device, "NAME", "of the device in each (shaped)"),
+    REAL("up", up, "BITS", "a second, from left to right (no limit)"),
+    REAL("down", down, "BITS", "a second, from right to left (no limit)"),
+    REAL("delay", delay_ms, "MS", "of delay, either way (0)"),
+    REAL("jitter", jitter_ms, "MS", "more, at random up to this, without overtaking (0)"),
+    REAL("loss", loss, "SHARE", "of the packets, either way (0)"),
+    REAL("queue", queue, "BYTES", "that wait at most (a quarter of a second, at least 100,000)"),
+    REAL("setup", setup_ms, "MS", "that an idle line takes to be there again, with --idle (0)"),
+    REAL("idle", idle_ms, "MS", "without a packet, either way, until the line is released"),
+    REAL("turn", turn_ms, "MS", "after the first packet the rates change, with --factor (never)"),
+    REAL("factor", factor, "TIMES", "as fast as before, from then on"),
+    NUMBER("seed", seed, "N", "of losses and jitter (1)"),
 };
 
 static volatile sig_atomic_t is_over;
@@ -70,12 +58,6 @@ static void on_term(int signal)
 {
     (void)signal;
     is_over = 1;
-}
-
-static void fail(const char *what)
-{
-    perror(what);
-    exit(2);
 }
 
 static void enter(const char *network)
@@ -87,7 +69,7 @@ static void enter(const char *network)
     close(fd);
 }
 
-/* The device is made in the network in which this is opened, and is gone when it is closed. */
+/* The device belongs to the network in which it is opened, and exists until it is closed. */
 static int open_device(const char *network, const char *name)
 {
     enter(network);
@@ -106,14 +88,14 @@ static int64_t nanoseconds(double milliseconds)
 
 static void check(const struct options *o)
 {
-    if (!o->left || !o->right) flags_refuse(&flags, "--left and --right name two networks");
-    if (strlen(o->device) < 1 || strlen(o->device) > MOST_NAME) flags_refuse(&flags, "--device has 1 to 15 letters");
-    if (o->up < 0 || o->down < 0 || o->delay_ms < 0 || o->jitter_ms < 0) flags_refuse(&flags, "rates, delay and jitter cannot be negative");
-    if (o->setup_ms < 0 || o->idle_ms < 0) flags_refuse(&flags, "--setup and --idle cannot be negative");
-    if ((o->setup_ms > 0) != (o->idle_ms > 0)) flags_refuse(&flags, "--setup and --idle go together");
-    if (o->turn_ms < 0 || o->factor < 0) flags_refuse(&flags, "--turn and --factor cannot be negative");
-    if ((o->turn_ms > 0) != (o->factor > 0)) flags_refuse(&flags, "--turn and --factor go together");
-    if (o->loss < 0 || o->loss > 1) flags_refuse(&flags, "--loss is 0 to 1");
+    if (!o->left || !o->right) flags_refuse("--left and --right name two networks");
+    if (strlen(o->device) < 1 || strlen(o->device) > MOST_NAME) flags_refuse("--device has 1 to 15 letters");
+    if (o->up < 0 || o->down < 0 || o->delay_ms < 0 || o->jitter_ms < 0) flags_refuse("rates, delay and jitter cannot be negative");
+    if (o->setup_ms < 0 || o->idle_ms < 0) flags_refuse("--setup and --idle cannot be negative");
+    if ((o->setup_ms > 0) != (o->idle_ms > 0)) flags_refuse("--setup and --idle go together");
+    if (o->turn_ms < 0 || o->factor < 0) flags_refuse("--turn and --factor cannot be negative");
+    if ((o->turn_ms > 0) != (o->factor > 0)) flags_refuse("--turn and --factor go together");
+    if (o->loss < 0 || o->loss > 1) flags_refuse("--loss is 0 to 1");
 }
 
 static void open_lane(struct lane *lane, const struct options *o, double rate, struct line *line, uint64_t seed)
@@ -130,7 +112,7 @@ static void open_lane(struct lane *lane, const struct options *o, double rate, s
     lane_open(lane, &settings);
 }
 
-/* What has come, at most a burst. */
+/* Reads packets, at most a burst. */
 static void take_in(struct lane *lane, int fd)
 {
     static unsigned char bytes[PACKET_BYTES];
@@ -141,7 +123,7 @@ static void take_in(struct lane *lane, int fd)
     }
 }
 
-/* What is due. A device that is down refuses it: then it is as if it was lost. */
+/* Writes the packets that are due. A device that is down refuses them: they count as lost. */
 static void give_out(struct lane *lane, int fd)
 {
     struct packet *packet;
@@ -161,7 +143,7 @@ static void wait_for_either(const int fds[SIDES], int64_t next)
     ppoll(ready, SIDES, &timeout, NULL);
 }
 
-/* A link does not wait for a core: where that is refused, it is late when the machine is busy. */
+/* A link does not wait for a core. Without this priority it is late on a busy machine. */
 static void be_prompt(void)
 {
     struct sched_param priority = {.sched_priority = 1};
@@ -178,7 +160,7 @@ static void print_counts(const char *name, const struct lane_counts *counts, con
 int main(int argc, char **argv)
 {
     struct options options = {.device = "shaped", .seed = 1};
-    flags_parse(&flags, &options, argc, argv);
+    flags_parse("shaper", table, sizeof table / sizeof *table, &options, argc, argv);
     check(&options);
     struct sigaction action = {.sa_handler = on_term};
     sigaction(SIGTERM, &action, NULL);

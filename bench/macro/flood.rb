@@ -7,19 +7,18 @@ module Bench
     title "Flood"
     order 7
     about <<~TEXT
-      How many deliveries a second reach 100 subscribers of one topic when publishers never wait: they pipeline their
-      requests and write whenever a socket takes more. The floor calls `send()` once for each delivery, and waits for
-      a socket that is full; a hub may send several events in one call.
+      The deliveries a second to 100 subscribers of one topic when publishers never wait: they pipeline their requests and write whenever
+      a socket takes more. The floor calls `send()` once for each delivery, and waits for a full socket; a hub may send several events in
+      one call.
     TEXT
+    headline "%.0f deliveries/s, %.2f µs of CPU each", "delivery.per_second", "delivery.cpu_us_each"
     entrants "floor", "hikyaku-c", "nchan"
     setting :subscribers, 100, about: "subscribers"
     setting :messages, 20_000, quick: 2_000, about: "updates"
     setting :publishers, 8, about: "connections that publish"
 
-    LEAST_OVER_FLOOR = 3
-    RATE = %w[delivery per_second].freeze
-
-    def groups = [entrants.map { |name| of(name) }]
+    MIN_OVER_FLOOR = 3
+    RATE = "delivery.per_second"
 
     def measure(cell)
       on_stage(cell.entrant, flood: true) do |stage|
@@ -27,27 +26,16 @@ module Bench
       end
     end
 
-    def headline(figures) = format("%.0f deliveries/s, %.2f µs of CPU each", *figures["delivery"].values_at("per_second", "cpu_us_each"))
-
-    def targets(results)
-      [results.ratio_target("deliveries per second under a flood, over one send() per delivery",
-        of("hikyaku-c"), of("floor"), *RATE, at_least: LEAST_OVER_FLOOR)]
+    def targets
+      [ratio_target("deliveries per second under a flood, over one send() per delivery", of("hikyaku-c"), of("floor"), RATE, at_least: MIN_OVER_FLOOR)]
     end
 
-    def tables(results)
-      rows = entrants.map do |name|
-        its = of(name)
-        [title_of(name), show(results.spread(its, *RATE), 0), show(results.ratio(its, of("floor"), *RATE)),
-          show(results.spread(its, "delivery", "cpu_us_each"), 3), *busy(results, its, "publish")]
-      end
-      [Table.new(title: "#{subscribers} subscribers, #{messages} updates", rows: rows,
-        head: ["Server", "deliveries per second", "over the floor", "CPU µs per delivery", *BUSY])]
+    def tables
+      [table("#{subscribers} subscribers, #{messages} updates", [["Server", :title], ["deliveries per second", "#{RATE}:0"],
+        ["over the floor", ->(its) { ratio(its, of("floor"), RATE) }], ["CPU µs per delivery", "delivery.cpu_us_each:3"], *busy("publish")])]
     end
 
-    def plots(results)
-      figures = entrants.to_h { |name| [title_of(name), results.spread(of(name), *RATE)] }
-      bars("flood.svg", figures, title: "Deliveries under a flood", unit: "a second")
-    end
+    def plots = bars("flood.svg", RATE, title: "Deliveries under a flood", unit: "a second")
 
     private
 

@@ -1,119 +1,134 @@
 # frozen_string_literal: true
 
 require "etc"
-require "open3"
 require_relative "../harness/scenario"
-require_relative "../link/profiles"
-require_relative "../link/shaped_link"
+require_relative "../link/link"
 require_relative "bound"
 require_relative "site"
 
 module Bench
-  # What the scenarios of visits over slow links have in common. A cell's test is "LINK SERVER PAGE", its size how many images the
-  # page has, its entrant the client; each has a link, a server and a client of its own.
+  # What the scenarios of visits over slow links share. A cell's test is "LINK SERVER PAGE", its size the number of images, its
+  # entrant the client. Each visit has a link, a server and a client process of its own.
   module Visits
     SECONDS = "seconds"
     OVER_BOUND = "over_bound"
     ROUND_TRIPS = "round_trips"
-    YARDSTICK = "nginx" # the server of which the targets speak
+    YARDSTICK = "nginx" # the server of the targets
     KNOBS = %w[
       tcp_congestion_control tcp_slow_start_after_idle tcp_no_metrics_save tcp_window_scaling tcp_sack tcp_timestamps tcp_ecn tcp_fastopen
       tcp_moderate_rcvbuf tcp_rmem tcp_wmem tcp_limit_output_bytes
     ].freeze
-    # A visit mostly waits for its link: of a core it takes a tenth.
-    EACH_CORE = 2
-    LOCK = Mutex.new
-    private_constant :EACH_CORE, :LOCK
+    SERIAL = "net-http"
+    OURS = "hikyaku"
+    MANY = 20 # images, from which on the bound is a target
+    # Of the targets about the bound: the client, the bounds by link, and words.
+    BOUND_TARGETS = [
+      [OURS, {"wcdma-260" => 1.12, "weak-4g" => 1.2, "satellite" => 1.65}.freeze, "new connections"], ["hikyaku-open", {"satellite" => 0.8}.freeze, "connections open"]
+    ].freeze
+    OTHERS_TARGETS = [["hikyaku-list", %w[curl-6 curl-h2], "the best of curl's, given the URLs"], [OURS, %w[httpx], "httpx, reading the HTML"]].freeze
+    UNKNOWN_TARGETS = {"hikyaku-new" => OURS, "chromium-proxy-new" => "chromium-proxy"}.freeze
+    MAX_OVER_OTHERS = 1.03
+    MAX_MORE_ROUND_TRIPS = 2
+    VISITS_PER_CORE = 2 # a visit mostly waits for its link: it uses a tenth of a core
 
     # Of the scenarios as classes.
     module Facts
       def obstacle = ShapedLink.obstacle
 
-      # The kernel's settings, as a link's own network has them, are part of what is measured.
-      def versions = {"nginx" => nginx, "TCP" => Visits.tcp, "several links" => "#{at_once} at once"}.compact
-
-      private
-
-      def nginx
-        Front::Nginx.new.versions["nginx"]
-      rescue Front::Unavailable
-        nil # its runs say why
+      # The kernel's settings in a new network are part of what is measured.
+      def versions
+        {"nginx" => (Front.new("pages.conf").versions["nginx"] if DebianPackage.find("nginx")), "TCP" => Visits.tcp, "several links" => "#{at_once} at once"}.compact
       end
     end
 
-    class << self
-      def included(scenario)
-        super
-        scenario.extend(Facts)
-        scenario.suite(Suite::PIPELINING)
-        scenario.at_once(EACH_CORE * Etc.nprocessors)
-      end
-
-      # @return [String]
-      def tcp = LOCK.synchronize { @tcp ||= read_knobs }
-
-      private
-
-      def read_knobs
-        out = ShapedLink.run { |link| Open3.capture2(*link.broker, "sh", "-c", "cd /proc/sys/net/ipv4 && grep -H . #{KNOBS.join(" ")}; true").first }
-        known = out.lines.map { |line| line.chomp.sub(":", " ").tr("\t", " ").delete_prefix("tcp_") }
-        [*known, "initial window 10 segments, as the kernel has it"].join("; ")
-      rescue ShapedLink::Unavailable
-        nil
-      end
+    def self.included(scenario)
+      super
+      scenario.extend(Facts)
+      scenario.suite("pipelining")
+      scenario.headline("%.2f s, %.2f times the bound", SECONDS, OVER_BOUND)
+      scenario.at_once(VISITS_PER_CORE * Etc.nprocessors)
     end
 
-    # Clients on the same page are measured one after another, in turn. Each visit has a link of its own, so pages do not share one.
-    #
-    # @param cell [Cell]
-    # @return [Array] the page: link, server, size and number of images
+    def self.tcp
+      @tcp ||= begin
+        out = ShapedLink.run { |link| Open3.capture2(*link.server, "sh", "-c", "cd /proc/sys/net/ipv4 && grep -H . #{KNOBS.join(" ")}; true").first }
+        [*out.lines.map { |line| line.chomp.sub(":", " ").tr("\t", " ").delete_prefix("tcp_") }, "initial window 10 segments, as the kernel has it"].join("; ")
+      end
+    rescue Unavailable
+      nil
+    end
+
+    # Clients on the same page are measured one after another, in turn.
     def place(cell) = [cell.test, cell.size]
 
-    # @return [Hash] figures
     def measure_in(round, cell)
       link, server, name = cell.test.split
       visited(link, server, Sheet.named(name, cell.size), cell.entrant, seed: round + 1)
     end
 
-    # @return [String]
-    def headline(figures) = format("%.2f s, %.2f times the bound", figures.dig(SECONDS).to_f, figures.dig(OVER_BOUND).to_f)
-
     private
 
-    # @param seed [Integer] of what is lost
-    # @return [Hash] "seconds", "bound", "over_bound", "round_trips" (how many of the link's the time would be), …
+    # @param seed [Integer] of the losses
+    # @return [Hash] "seconds", "bound", "over_bound", "round_trips" (the time in round trips of the link), …
     def visited(link, server, sheet, entrant, seed:)
-      settings = Profiles.fetch(link)
+      settings = ShapedLink.profile(link)
       bound = Bound.new(head: Site.head_bytes(server), **settings).seconds(sheet)
       figures = ShapedLink.run(seed: seed, **settings) do |shaped|
         Site.run(server, link: shaped, sheets: [sheet]) { |site| Entrants.fetch(entrant).visit(site, sheet) }
       end
       seconds = figures[SECONDS] or return figures.merge("whole" => false)
-      figures.merge("bound" => bound, OVER_BOUND => seconds / bound, ROUND_TRIPS => seconds / Profiles.round_trip(link))
+      figures.merge("bound" => bound, OVER_BOUND => seconds / bound, ROUND_TRIPS => seconds / ShapedLink.round_trip(link))
     end
 
-    # Those of the clients that this server can serve: Puma has no TLS here.
-    def clients_of(server) = entrants.reject { |name| server != YARDSTICK && Entrants.fetch(name).secure? }
+    # Puma has no TLS here.
+    def clients_of(server) = entrants.reject { |name| server != YARDSTICK && Entrants.fetch(name).secure }
 
-    # One target about many cells: the one in which it is missed most speaks for all.
+    def taking_part?(*names) = servers.include?(YARDSTICK) && (names - entrants).empty?
+
+    # One target about many cells, which the worst of them decides.
     #
-    # @param spreads [Hash{String => Spread, nil}] by what is said of the cell
-    # @param cells [Array<Cell>] behind them
-    # @param entrant [String]
-    # @return [Target]
-    def worst(name, entrant, spreads, cells, results, at_most:)
+    # @param spreads [Hash{String => Spread, nil}] by the words for the cell
+    def worst(name, entrant, spreads, cells, at_most:)
       which, spread = spreads.compact.max_by { |_, its| its.median }
-      Target.new(name: which ? "#{name}; the worst is #{which}" : name, entrant: entrant, spread: spread, whole: results.whole?(*cells), at_most: at_most)
+      Target.new(name: which ? "#{name}; the worst is #{which}" : name, entrant: entrant, spread: spread, whole: whole?(*cells), at_most: at_most)
     end
 
-    # Over the best of others, taken within each round.
-    #
-    # @return [Spread, nil]
-    def over_best(results, above, others) = results.combine([above, *others], SECONDS) { |own, *theirs| own / theirs.min }
+    # The blocks of these give the cells of a client, by the words for them.
+    def over_bound(link, what)
+      BOUND_TARGETS.filter_map do |name, most, how|
+        its = yield(name)
+        next unless most.key?(link) && its.any? && taking_part?(name)
+        worst("#{link}: #{what}, Hikyaku over the bound, #{how}", name, its.transform_values { |one| spread(one, OVER_BOUND) }, its.values, at_most: most[link])
+      end
+    end
 
-    # A figure alone, where the table is wide: every run is in the JSON.
+    def over_others(link, what)
+      OTHERS_TARGETS.filter_map do |name, others, words|
+        own, *theirs = [name, *others & entrants].map { |one| yield(one) }
+        next unless theirs.any? && own.any? && taking_part?(name)
+        spreads = own.to_h { |which, one| [which, over_best(one, theirs.map { |its| its.fetch(which) })] }
+        worst("#{link}: #{what}, Hikyaku over #{words}", name, spreads, [own, *theirs].flat_map(&:values), at_most: MAX_OVER_OTHERS)
+      end
+    end
+
+    def unknown(link, what)
+      UNKNOWN_TARGETS.filter_map do |name, known|
+        new, old = yield(name), yield(known)
+        next unless new.any? && taking_part?(name, known)
+        spreads = new.to_h { |which, one| [which, combine([one, old.fetch(which)], ROUND_TRIPS) { |more, less| more - less }] }
+        worst("#{link}: #{what}, round trips more where the origin is not known", name, spreads, new.values + old.values, at_most: MAX_MORE_ROUND_TRIPS)
+      end
+    end
+
+    # All visits to a page have the same bound.
+    def bound_of(cells) = cells.filter_map { |one| spread(one, "bound") }.first
+
+    # Over the best of the others, within each round.
+    def over_best(above, others) = combine([above, *others], SECONDS) { |own, *theirs| own / theirs.min }
+
+    # The median alone, where the table is wide.
     def brief(spread, digits = 2) = spread ? format("%.#{digits}f", spread.median) : "–"
 
-    def heading(link, server) = "#{link} (#{Profiles.describe(link)}), #{Site::SERVERS.fetch(server).new.title}"
+    def heading(link, server) = "#{link} (#{ShapedLink.describe(link)}), #{Site::TITLES.fetch(server)}"
   end
 end

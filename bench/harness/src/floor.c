@@ -1,21 +1,17 @@
-/* floor: the least that a fan-out server can do. What a hub costs is said as a multiple of it.
+/* floor: the least that a fan-out server can do. The cost of a hub is given as a multiple of it.
  *
  *     floor PORT [wait]
  *
  * GET /   answers the head of an event stream and keeps the connection.
  * POST /  send()s what follows "data=" as an event with an id, once to each connection kept, then answers 200.
  *
- * With a number behind the slash, a topic's, a POST concerns those alone whose GET had the same.
+ * With a topic's number behind the slash, a POST reaches the connections whose GET had the same number.
  *
- * It parses no more than that, queues nothing and forgets what a full socket will not take. With "wait" it waits for
- * room instead: under a flood it must not gain by losing. */
-#include "net.h"
+ * It parses no more than that, queues nothing and drops what a full socket does not take. With "wait" it waits for room:
+ * losses must not make it faster under a flood. */
+#include "bench.h"
 
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -24,7 +20,7 @@
 
 enum { SUBSCRIBERS = 20000, DESCRIPTORS = SUBSCRIBERS + 1024, BATCH = 512, REQUEST_BYTES = 65536 };
 
-/* What has come of a publisher's next request. */
+/* The incomplete request of a publisher. */
 struct input {
     size_t length;
     char bytes[REQUEST_BYTES + 1];
@@ -34,10 +30,12 @@ static const char stream_head[] = "HTTP/1.1 200 OK\r\nContent-Type: text/event-s
 static const char answer[] = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 static struct input *inputs[DESCRIPTORS];
-/* Those without a topic are in an array. Those with one are chained: 0 ends a chain. */
-static int subscribers[SUBSCRIBERS], count, poller;
-static int first_of[SUBSCRIBERS], next_of[DESCRIPTORS];
-static bool chained[DESCRIPTORS];
+/* The subscribers of a topic. The last list is that of subscribers without a topic. */
+static struct list {
+    int *fds, count, room;
+} lists[SUBSCRIBERS + 1];
+static struct list *list_of[DESCRIPTORS];
+static int poller;
 static unsigned long long published;
 static bool waits;
 
@@ -47,27 +45,12 @@ static void watch(int fd)
     epoll_ctl(poller, EPOLL_CTL_ADD, fd, &event);
 }
 
-static void unchain(int fd)
-{
-    if (!chained[fd]) return;
-    chained[fd] = false;
-    for (int topic = 0; topic < SUBSCRIBERS; topic++) {
-        for (int *link = &first_of[topic]; *link != 0; link = &next_of[*link]) {
-            if (*link != fd) continue;
-            *link = next_of[fd];
-            return;
-        }
-    }
-}
-
 static void forget(int fd)
 {
-    unchain(fd);
-    for (int i = 0; i < count; i++) {
-        if (subscribers[i] != fd) continue;
-        subscribers[i] = subscribers[--count];
-        break;
-    }
+    struct list *list = list_of[fd];
+    for (int i = 0; list && i < list->count; i++)
+        if (list->fds[i] == fd) list->fds[i] = list->fds[--list->count];
+    list_of[fd] = NULL;
     free(inputs[fd]);
     inputs[fd] = NULL;
     close(fd);
@@ -75,39 +58,34 @@ static void forget(int fd)
 
 static void accept_all(int listener)
 {
-    int fd, one = 1;
+    int fd;
     while ((fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK)) >= 0) {
         if (fd >= DESCRIPTORS) {
             close(fd);
             continue;
         }
-        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+        net_no_delay(fd);
         watch(fd);
     }
 }
 
-/* The number in a request's target, or -1. */
-static int topic_of(const char *request)
+/* The list of the number in a request's target. */
+static struct list *list_in(const char *request)
 {
     const char *slash = strchr(request, '/');
-    if (!slash || slash[1] < '0' || slash[1] > '9') return -1;
-    return atoi(slash + 1) % SUBSCRIBERS;
+    return &lists[!slash || slash[1] < '0' || slash[1] > '9' ? SUBSCRIBERS : atoi(slash + 1) % SUBSCRIBERS];
 }
 
-static void subscribe(int fd, int topic)
+static void subscribe(int fd, struct list *list)
 {
-    if (count == SUBSCRIBERS) {
-        forget(fd);
-        return;
+    if (list->count == list->room) {
+        list->room = list->room ? list->room * 2 : 4;
+        list->fds = realloc(list->fds, (size_t)list->room * sizeof *list->fds);
+        if (!list->fds) fail("subscribers");
     }
+    list->fds[list->count++] = fd;
+    list_of[fd] = list;
     send(fd, stream_head, sizeof stream_head - 1, MSG_NOSIGNAL);
-    if (topic < 0) {
-        subscribers[count++] = fd;
-    } else {
-        next_of[fd] = first_of[topic];
-        first_of[topic] = fd;
-        chained[fd] = true;
-    }
 }
 
 static void deliver(int fd, const char *event, size_t length)
@@ -116,22 +94,18 @@ static void deliver(int fd, const char *event, size_t length)
     else send(fd, event, length, MSG_NOSIGNAL);
 }
 
-static void publish(int fd, int topic, const char *body, const char *end)
+static void publish(int fd, const struct list *list, const char *body, const char *end)
 {
     static char event[REQUEST_BYTES + 64];
     const char *data = memmem(body, (size_t)(end - body), "data=", 5);
     data = data ? data + 5 : body;
     size_t length = (size_t)snprintf(event, sizeof event, "id: #%011llx\ndata: %.*s\n\n", ++published,
                                      (int)(end - data), data);
-    if (topic < 0) {
-        for (int i = 0; i < count; i++) deliver(subscribers[i], event, length);
-    } else {
-        for (int to = first_of[topic]; to != 0; to = next_of[to]) deliver(to, event, length);
-    }
+    for (int i = 0; i < list->count; i++) deliver(list->fds[i], event, length);
     deliver(fd, answer, sizeof answer - 1);
 }
 
-/* Where the request ends that begins here, or NULL while it is not all there; where its body begins. */
+/* The end of the request that begins here, and its body; NULL while it is incomplete. */
 static char *end_of_request(char *at, char *end, char **body)
 {
     char *head_end = memmem(at, (size_t)(end - at), "\r\n\r\n", 4);
@@ -142,13 +116,13 @@ static char *end_of_request(char *at, char *end, char **body)
     return length <= (size_t)(end - *body) ? *body + length : NULL;
 }
 
-/* Serves the requests that are there, and says how many bytes of them that were. */
+/* Serves the complete requests, and returns the number of their bytes. */
 static size_t serve_requests(int fd, char *bytes, size_t length)
 {
     char *at = bytes, *end = bytes + length, *body, *next;
     for (; at < end && (next = end_of_request(at, end, &body)); at = next) {
-        if (*at == 'G') subscribe(fd, topic_of(at));
-        else publish(fd, topic_of(at), body, next);
+        if (*at == 'G') subscribe(fd, list_in(at));
+        else publish(fd, list_in(at), body, next);
     }
     return (size_t)(at - bytes);
 }
@@ -182,7 +156,7 @@ int main(int argc, char **argv)
     }
     waits = argc == 3 && strcmp(argv[2], "wait") == 0;
     net_raise_file_limit();
-    int listener = net_listen(atoi(argv[1]));
+    int listener = net_listen("127.0.0.1", atoi(argv[1]));
     poller = epoll_create1(EPOLL_CLOEXEC);
     watch(listener);
     for (;;) {

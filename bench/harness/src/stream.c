@@ -2,13 +2,11 @@
  *
  *     stream HOST:PORT               accepts, and answers with as many as it gets
  *     stream HOST:PORT MEGABYTES     sends, receives, and prints {"seconds", "bytes"}: of each way */
-#include "clock.h"
-#include "net.h"
+#include "bench.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -47,7 +45,7 @@ static void pump(int fd, long long total)
 /* The first eight bytes say how many follow. */
 static void serve(const char *host, int port)
 {
-    int listener = net_listen_on(host, port);
+    int listener = net_listen(host, port);
     for (;;) {
         poll(&(struct pollfd){.fd = listener, .events = POLLIN}, 1, -1);
         int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
@@ -72,7 +70,7 @@ int main(int argc, char **argv)
     if (argc == 2) serve(host, port);
     long long total = atoll(argv[2]) * MEGABYTE;
     int fd = net_connect(host, port);
-    if (net_send_all(fd, (const char *)&total, sizeof total)) return 1;
+    if (net_send_all(fd, &total, sizeof total)) return 1;
     int64_t start = clock_ns();
     pump(fd, total);
     printf("{\"seconds\": %.6f, \"bytes\": %lld}\n", (double)(clock_ns() - start) / 1e9, total);

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# curl with six connections, or `http2=yes`, given the list of URLs. Its time is that of the process less what the same curl takes
-# for an empty file: to start it is not the visit.
+# curl with six connections, or `http2=yes`, given the list of URLs. Its time is that of the process, less the time of the same curl
+# for empty files: its start is not part of the visit.
 
 require "open3"
 require "tmpdir"
@@ -13,8 +13,8 @@ COMMON = %w[curl --silent --show-error --fail --parallel --max-time 240 --config
 
 def timed(command, config)
   started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-  out, said, status = Open3.capture3(*command, stdin_data: config)
-  abort("curl: #{said}") unless status.success?
+  out, errors, status = Open3.capture3(*command, stdin_data: config)
+  abort("curl: #{errors}") unless status.success?
   [Process.clock_gettime(Process::CLOCK_MONOTONIC) - started, out]
 end
 
@@ -22,16 +22,15 @@ Visit.run(rehearse: false) do |visit|
   two = visit.options["http2"] == "yes"
   flags = two ? %w[--http2 --insecure --parallel-max 128] : %w[--http1.1 --parallel-max 6]
   Dir.mktmpdir("bench-curl") do |folder|
-    urls = [visit.url, *visit.list]
-    config = urls.each_with_index.map { |url, number| %(url = "#{url}"\noutput = "#{folder}/#{number}"\n) }.join
-    nothing = urls.each_index.map { |number| %(url = "#{EMPTY}"\noutput = "#{folder}/#{number}"\n) }.join
-    visit.apart = Array.new(LOOKS) { timed([*COMMON, *flags], nothing).first }.min
-    visit.again
-    _, told = timed([*COMMON, *flags, "--write-out", "%{num_connects} %{http_version}\\n"], config)
+    urls = [visit.url, *visit.absolute(visit.sheet.images)]
+    config = ->(addresses) { addresses.each_with_index.map { |url, number| %(url = "#{url}"\noutput = "#{folder}/#{number}"\n) }.join }
+    visit.apart = Array.new(LOOKS) { timed([*COMMON, *flags], config.call(urls.map { EMPTY })).first }.min
+    visit.restart
+    _, told = timed([*COMMON, *flags, "--write-out", "%{num_connects} %{http_version}\\n"], config.call(urls))
     ended = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     html, *bodies = urls.each_index.map { |number| File.binread("#{folder}/#{number}") }
     visit.got(html, bodies)
-    visit.apart += Process.clock_gettime(Process::CLOCK_MONOTONIC) - ended # to read the files
+    visit.apart += Process.clock_gettime(Process::CLOCK_MONOTONIC) - ended # reading the files
     visit.connections = told.lines.sum { |line| line.to_i }
     abort("curl spoke HTTP/#{told.split.last}") if two && told.lines.any? { |line| line.split.last != "2" }
   end
