@@ -374,6 +374,12 @@ class BenchTest < Minitest::Test
     assert_equal "  2/6  33 %, about 100 s left".sub("100 s", "2 min"), rounds.send(:progress) # 10 + 40 of the same steps, twice 25 of the others
   end
 
+  test "no benchmark hides another of the same name" do
+    micro = Dir.children(File.expand_path("../bench/micro", __dir__)).map { |file| file.delete_suffix(".rb") }
+    names = [*Bench::Suite::ALL.keys, *Bench::Scenario.all.map(&:key), *micro]
+    assert_equal names.uniq, names
+  end
+
   test "every scenario says how it is used, and a mistake is told in a line" do
     Bench::Scenario.all.each do |scenario|
       out, = capture_io { assert_raises(SystemExit) { Bench::Command.run(scenario.key, ["--help"]) } }
