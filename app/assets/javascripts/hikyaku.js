@@ -1107,7 +1107,8 @@ class Trunk {
     if (!missed) return false;
     this.cargo.attach(reader, topic, this.#history.next);
     for (const event of missed) this.#doorway.deliver([reader], event);
-    if (this.open) this.#tellConnected([reader]);
+    // One whose own trunk has ended was connected all the time.
+    if (this.open && reader.state !== "caught-up") this.#tellConnected([reader]);
     return true;
   }
 
