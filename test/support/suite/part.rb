@@ -27,7 +27,7 @@ module Suite
       %w[bookshop live live_processes meeting processes].map { |name| "rails_#{name}" }).map { |name| "test/system/#{name}_test.rb" }.freeze
 
     # What turbo-rails does differently where Action Cable is there too.
-    CABLE = %w[broadcasting commit page refresh test_helper].map { |name| "test/rails/turbo_#{name}_test.rb" }.freeze
+    CABLE = %w[broadcasting cable_class commit page refresh test_helper].map { |name| "test/rails/turbo_#{name}_test.rb" }.freeze
     # What has a database server of its own, and gems beside the others'.
     POSTGRESQL = %w[test/rails/outbox_postgresql_test.rb].freeze
     # The other versions of Rails that this Ruby can run; bin/test-matrix has the rest.

@@ -68,6 +68,9 @@ module Hikyaku
           @draining = @forgets = @reports_starts = @blocked = @listed = @paused = false
         end
 
+        # Whether the client has not said HELLO.
+        def new? = @state == :new
+
         def open? = @state == :open
 
         def ended? = @state == :ended || @state == :gone

@@ -67,7 +67,7 @@ module Hikyaku
 
           def evict_oldest
             oldest, deadline = @strangers.first
-            return false unless oldest && deadline - @hello_timeout + HESITATION <= @now && oldest.session.strange?
+            return false unless oldest && deadline - @hello_timeout + HESITATION <= @now && oldest.session.new?
             release(oldest)
             true
           end
