@@ -15,8 +15,9 @@ module Hikyaku
     # What both formats can say: nil, true, false, numbers, text, arrays, and hashes with text for keys. Everything else becomes that first, in the way
     # that its `as_json` says.
     module Plain
-      # An object, and what its as_json is given, and that of each part of it which has one of its own: may stand for the object wherever one is written.
-      Given = Struct.new(:object, :options)
+      # An object, and the options that Active Support gives its as_json and those of its parts: may stand for the object wherever one is written.
+      # Exact: refused is what Active Support's encoder may write with other bytes.
+      Given = Struct.new(:object, :options, :exact)
 
       class << self
         def for_message_pack(object) = of(object, Conversion::MESSAGE_PACK)
@@ -31,7 +32,7 @@ module Hikyaku
         # So everything is looked at; in C, where only what is not plain comes to Ruby. Where something is refused, Ruby goes the whole way once more
         # and knows where it was.
         def of(object, conversion)
-          object, conversion = object.object, conversion.with(object.options) if object.instance_of?(Given)
+          object, conversion = object.object, conversion.with(object.options, exact: object.exact) if object.instance_of?(Given)
           return conversion.of(object) unless native_there?
           native(object, Limits::DEPTH, conversion.compact) { |value, levels| conversion.plain(value, levels) }
         rescue Refusal

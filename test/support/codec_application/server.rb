@@ -93,7 +93,81 @@ end
 require_relative "serialisers"
 require_relative "../generated_objects"
 
+# Compares `render json:` with Active Support's encoder.
+module Comparing
+  Row = Struct.new(:id, :at)
+  Opaque = Class.new { def initialize = (@name, @at = "Ada", Time.at(1, in: "UTC")) }
+  Special = Class.new(Hash) { def as_json(*) = {"special" => size} }
+  Same = Class.new(Hash) { def as_json(*) = self }
+  SpecialText = Class.new(String) { def as_json(*) = {"special" => size} }
+  Giving = Struct.new(:given) { def as_json(*) = given }
+  # Writes itself, in a way that no other encoder has.
+  Writing = Module.new { def to_json(*) = %({ "written": "<itself>" }) }
+  Written = Module.new { include Writing; def as_json(*) = {"nested" => [true, {"id" => 1}]} }
+  WrittenObject = Class.new { def to_json(*) = %({ "written": "<itself>" }); def as_json(*) = {"nested" => true} }
+  WrittenText, WrittenList, WrittenHash = [String, Array, Hash].map { |core| Class.new(core) { include Writing } }
+  TWICE = {}.compare_by_identity.tap { |hash| 2.times { |index| hash[+"name"] = index } }
+
+  # As text, where it is one that Ruby can read.
+  KINDS = {
+    "nil" => nil, "true" => true, "integer" => -7, "wide integer" => 2**70, "float" => 0.1 + 0.2, "float below zero" => -0.0, "large float" => 1e22, "small float" => 5e-324, "NaN" => Float::NAN,
+    "infinity" => -Float::INFINITY, "decimal" => BigDecimal("12.340"), "decimal NaN" => BigDecimal("NaN"), "rational" => 1/3r, "complex" => Complex(1, 2), "text" => "Hōryū \u{1F600}", "HTML" => "<a href='x'>&amp;</a>",
+    "separators" => "a\u2028b\u2029c", "controls" => "\u0000\t\n\"\\\u007F/", "latin" => (+"Br\xFCcke").force_encoding("ISO-8859-1"), "ascii bytes" => "abc".b, "bytes" => "\xFF\x00".b, "broken" => +"\xFF",
+    "safe" => "<b>".html_safe, "inquiry" => "a".inquiry, "symbol" => :"a<b", "time" => Time.at(0, 5_000_000, :nsec, in: "+02:00"), "UTC" => Time.utc(2026, 1, 2, 3, 4, 5, 678_000), "zoned" => Time.utc(2026).in_time_zone("Tokyo"),
+    "date and time" => DateTime.new(2024, 1, 2, 3, 4, 5.678r), "date" => Date.new(2024, 2, 29), "duration" => 90.minutes, "range" => 1..3, "endless range" => (1..), "range of times" => Time.utc(2026)..Time.utc(2027),
+    "pattern" => /a+<b>/, "set" => Set[1, :b, "<"], "enumerator" => [1, 2].each, "structure" => Row.new(1, Time.utc(2026)), "opaque" => Opaque.new, "hash" => {"a" => 1, :b => {c: [nil]}}, "keys" => {1 => 2, nil => 3, 1.5 => 4, Date.new(2026) => 5, "<&>" => 6, [1] => 7},
+    "key twice" => {:a => 1, "a" => 2}, "bytes as key" => {"\xFF".b => 1}, "special hash" => Special[1, 2], "indifferent" => {a: [Time.utc(2026)]}.with_indifferent_access, "ordered" => ActiveSupport::OrderedHash[1, 2], "empty" => [{}, [], ""],
+    "identity" => {a: 1}.compare_by_identity, "URI" => URI("http://a/b?c=d&e"), "path" => Pathname("/a"), "error" => ArgumentError.new("no"), "class" => String, "module" => Kernel, "address" => IPAddr.new("10.0.0.0/8"),
+    "process status" => Process.clock_gettime(Process::CLOCK_REALTIME, :millisecond).zero?, "data" => OpenStruct.new(a: 1), "nested" => 40.times.inject(1) { |inner, _| [inner] }, "too deep" => 120.times.inject(1) { |inner, _| [inner] },
+    "delegated" => SimpleDelegator.new([1, Time.utc(2026)]), "type" => Mime[:json], "special text" => SpecialText.new("a"), "same hash" => Same[:a, Opaque.new], "gives a special hash" => Giving.new(Special[1, 2]),
+    "gives a special list" => Giving.new([Asking::List.new]), "gives special text" => Giving.new([SpecialText.new("a")]), "gives a key twice" => Giving.new({:a => 1, "a" => [2]}), "keys that are one" => {1 => 2, "1" => 3},
+    "identity twice" => TWICE, "gives identity twice" => Giving.new([TWICE]), "written" => WrittenObject.new, "written by a module" => Class.new { include Written }.new, "written text" => WrittenText.new("a"),
+    "written list" => WrittenList[1, {id: 1}], "written hash" => WrittenHash[1, 2], "gives written text" => Giving.new({in: WrittenText.new("a")}), "written text as key" => {WrittenText.new("a") => 1},
+    "written by itself alone" => (+"a").tap { |text| text.extend(Writing) }, "object written by itself alone" => Object.new.extend(Written)
+  }.freeze
+  private_constant :Row, :Opaque, :Special, :Same, :SpecialText, :Giving, :Writing, :Written, :WrittenObject, :WrittenText, :WrittenList, :WrittenHash, :TWICE, :KINDS
+
+  # The kinds of objects of which `render json:` writes other bytes than Active Support's encoder, and those that it leaves to that.
+  def compared
+    encoder = ActiveSupport.json_encoder
+    left, failed, asked = [], [], 0
+    encoder.prepend(Module.new { define_method(:encode) { |*values| asked += 1 and super(*values) } })
+    differing = compared_objects.filter_map do |name, object|
+      asked = 0
+      quick = compared_text(object)
+      left << name if asked.positive?
+      failed << name if quick.any?(Class)
+      ActiveSupport.json_encoder = Class.new(encoder)
+      name unless quick == compared_text(object)
+    ensure
+      ActiveSupport.json_encoder = encoder
+    end
+    render plain: JSON.generate({"differing" => differing, "left" => left, "failed" => failed}), content_type: "application/json"
+  end
+
+  private
+
+  def compared_objects
+    generator = GeneratedObjects.new(Random.new(8))
+    made = Array.new(60) { |index| ["generated #{index}", generator.next] }
+    asking = Asking::OBJECTS.map { |name, object| [name, object.call] }
+    records = [["record", Item.first], ["relation", Item.order(:id)], ["records in a hash", {items: Item.order(:id).to_a, first: Item.first}]]
+    [*KINDS.to_a, *asking, *records, *made].flat_map { |name, object| [[name, object], ["#{name} in an array", [object]], ["#{name} in a hash", {"in" => {at: object}}]] }
+  end
+
+  def compared_text(object)
+    # Without any: as in an API controller, unless a gem such as Jbuilder gives it views.
+    [nil, {}, {only: %w[id at in name]}, {except: %i[at id]}, {status: 201}].map do |options|
+      options ? render_to_string(json: object, **options) : _render_with_renderer_json(object, {})
+    rescue SystemStackError, StandardError => error
+      error.class
+    end
+  end
+end
+
 class ItemsController < ActionController::Base
+  include Comparing
+
   before_action { @items = Item.order(:id) }
 
   OBJECTS = {
@@ -118,24 +192,6 @@ class ItemsController < ActionController::Base
 
   def string
     params[:row] ? hikyaku_represent([STRINGS.fetch(params[:name])].each) : hikyaku_represent(STRINGS.fetch(params[:name]), status: :accepted)
-  end
-
-  # The kinds of objects of which `render json:` writes other bytes than Active Support's encoder, and those that it leaves to that.
-  def compared
-    encoder = ActiveSupport.json_encoder
-    left, failed, asked = [], [], 0
-    encoder.prepend(Module.new { define_method(:encode) { |*values| asked += 1 and super(*values) } })
-    differing = compared_objects.filter_map do |name, object|
-      asked = 0
-      quick = compared_text(object)
-      left << name if asked.positive?
-      failed << name if quick.is_a?(String)
-      ActiveSupport.json_encoder = Class.new(encoder)
-      name unless quick == compared_text(object)
-    ensure
-      ActiveSupport.json_encoder = encoder
-    end
-    render plain: JSON.generate({"differing" => differing, "left" => left, "failed" => failed}), content_type: "application/json"
   end
 
   def object
@@ -316,41 +372,6 @@ class ItemsController < ActionController::Base
 
   def found
     hikyaku_represent Item.order(:id).find_each(batch_size: 1), only: :name
-  end
-
-  private
-
-  Row = Struct.new(:id, :at)
-  Opaque = Class.new { def initialize = (@name, @at = "Ada", Time.at(1, in: "UTC")) }
-  Special = Class.new(Hash) { def as_json(*) = {"special" => size} }
-
-  # As text, where it is one that Ruby can read.
-  KINDS = {
-    "nil" => nil, "true" => true, "integer" => -7, "wide integer" => 2**70, "float" => 0.1 + 0.2, "float below zero" => -0.0, "large float" => 1e22, "small float" => 5e-324, "NaN" => Float::NAN,
-    "infinity" => -Float::INFINITY, "decimal" => BigDecimal("12.340"), "decimal NaN" => BigDecimal("NaN"), "rational" => 1/3r, "complex" => Complex(1, 2), "text" => "Hōryū \u{1F600}", "HTML" => "<a href='x'>&amp;</a>",
-    "separators" => "a\u2028b\u2029c", "controls" => "\u0000\t\n\"\\\u007F/", "latin" => (+"Br\xFCcke").force_encoding("ISO-8859-1"), "ascii bytes" => "abc".b, "bytes" => "\xFF\x00".b, "broken" => +"\xFF",
-    "safe" => "<b>".html_safe, "inquiry" => "a".inquiry, "symbol" => :"a<b", "time" => Time.at(0, 5_000_000, :nsec, in: "+02:00"), "UTC" => Time.utc(2026, 1, 2, 3, 4, 5, 678_000), "zoned" => Time.utc(2026).in_time_zone("Tokyo"),
-    "date and time" => DateTime.new(2024, 1, 2, 3, 4, 5.678r), "date" => Date.new(2024, 2, 29), "duration" => 90.minutes, "range" => 1..3, "endless range" => (1..), "range of times" => Time.utc(2026)..Time.utc(2027),
-    "pattern" => /a+<b>/, "set" => Set[1, :b, "<"], "enumerator" => [1, 2].each, "structure" => Row.new(1, Time.utc(2026)), "opaque" => Opaque.new, "hash" => {"a" => 1, :b => {c: [nil]}}, "keys" => {1 => 2, nil => 3, 1.5 => 4, Date.new(2026) => 5, "<&>" => 6, [1] => 7},
-    "key twice" => {:a => 1, "a" => 2}, "bytes as key" => {"\xFF".b => 1}, "special hash" => Special[1, 2], "indifferent" => {a: [Time.utc(2026)]}.with_indifferent_access, "ordered" => ActiveSupport::OrderedHash[1, 2], "empty" => [{}, [], ""],
-    "identity" => {a: 1}.compare_by_identity, "URI" => URI("http://a/b?c=d&e"), "path" => Pathname("/a"), "error" => ArgumentError.new("no"), "class" => String, "module" => Kernel, "address" => IPAddr.new("10.0.0.0/8"),
-    "process status" => Process.clock_gettime(Process::CLOCK_REALTIME, :millisecond).zero?, "data" => OpenStruct.new(a: 1), "nested" => 40.times.inject(1) { |inner, _| [inner] }, "too deep" => 120.times.inject(1) { |inner, _| [inner] },
-    "delegated" => SimpleDelegator.new([1, Time.utc(2026)]), "type" => Mime[:json]
-  }.freeze
-  private_constant :Row, :Opaque, :Special, :KINDS
-
-  def compared_objects
-    generator = GeneratedObjects.new(Random.new(8))
-    made = Array.new(60) { |index| ["generated #{index}", generator.next] }
-    asking = Asking::OBJECTS.map { |name, object| [name, object.call] }
-    records = [["record", Item.first], ["relation", Item.order(:id)], ["records in a hash", {items: Item.order(:id).to_a, first: Item.first}]]
-    [*KINDS.to_a, *asking, *records, *made].flat_map { |name, object| [[name, object], ["#{name} in an array", [object]], ["#{name} in a hash", {"in" => {at: object}}]] }
-  end
-
-  def compared_text(object)
-    [{}, {only: %w[id at in name]}, {except: %i[at id]}].map { |options| render_to_string(json: object, **options) }
-  rescue SystemStackError, StandardError => error
-    error.class.name
   end
 end
 

@@ -19,14 +19,29 @@ module Hikyaku
 
         attr_reader :compact
 
-        def initialize(compact:, options: nil, bare: self)
+        # @param compact [Boolean]
+        # @param options [Hash, nil] what each as_json is given a copy of
+        # @param bare [Conversion] without options: for what an as_json has returned, which Active Support does not hand them down to
+        # @param asks_core [Boolean] whether subclasses of String, Array and Hash are asked for an as_json of their own
+        # @param exact [Boolean] see {Plain::Given}
+        def initialize(compact:, options: nil, bare: self, asks_core: true, exact: false)
           @compact = compact
           @options = options
           @bare = bare
+          @asks_core = asks_core
+          @exact = exact
           freeze
         end
 
-        def with(options) = Conversion.new(compact: @compact, options: options, bare: self)
+        # What Active Support's encoder does: without options it asks no subclass of String, Array or Hash.
+        #
+        # @param options [Hash]
+        # @param exact [Boolean]
+        # @return [Conversion]
+        def with(options, exact:)
+          bare = Conversion.new(compact: @compact, asks_core: false, exact: exact)
+          options.empty? ? bare : Conversion.new(compact: @compact, options: options, bare: bare, exact: exact)
+        end
 
         def of(object)
           plain(object, Limits::DEPTH)
@@ -58,12 +73,15 @@ module Hikyaku
         def hash(hash, levels)
           hash.each_with_object({}) do |(key, value), plain|
             name = key(key)
-            raise Refusal, "its hash has the key for the second time: it compares objects, and not text (compare_by_identity)" if plain.key?(name) && hash.compare_by_identity?
+            raise Refusal, "its hash has the key for the second time: it compares objects, and not text (compare_by_identity)" if plain.key?(name) && twice_refused?(hash)
             plain[name] = plain(value, levels)
           rescue Refusal => error
             raise error.below(key)
           end
         end
+
+        # Active Support's encoder leaves a symbol and the same text as they are.
+        def twice_refused?(hash) = hash.compare_by_identity? || (@exact && !@options)
 
         def array(array, levels)
           array.each_with_index.map do |value, index|
@@ -80,6 +98,7 @@ module Hikyaku
         end
 
         def text(string)
+          raise Refusal, "its text has a to_json of its own" if @exact && own?(string, String, :to_json)
           string = String.new(string) unless string.instance_of?(String)
           return bytes(string) if string.encoding == BYTES
           raise Refusal, "it is said to be #{string.encoding}, and is not" unless string.valid_encoding?
@@ -120,13 +139,13 @@ module Hikyaku
 
         # Unless a subclass says itself how it is to be represented.
         def own(value, core, levels)
-          return yield if value.instance_of?(core) || !own?(value, core)
+          return yield if value.instance_of?(core) || !@asks_core || !own?(value, core, :as_json)
           json = json_of(value)
           json.equal?(value) ? yield : again(json, levels)
         end
 
-        def own?(value, core)
-          value.respond_to?(:as_json) && !(core.method_defined?(:as_json) && value.method(:as_json).owner == core.instance_method(:as_json).owner)
+        def own?(value, core, name)
+          value.respond_to?(name) && !(core.method_defined?(name) && value.method(name).owner == core.instance_method(name).owner)
         end
 
         PLAIN = [NilClass, TrueClass, FalseClass, String, Integer, Float, Hash, Array].freeze

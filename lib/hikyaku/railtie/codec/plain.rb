@@ -29,8 +29,8 @@ module Hikyaku
 
           # What Active Support makes of an object in `render json:`, in a fraction of the time: as_json is asked as it asks, and json does the rest.
           def text(object, options)
-            return if object.is_a?(String) || writes_itself?(object)
-            escaped(Codec[:json].dump(given(object, options)).force_encoding(Encoding::UTF_8))
+            return if object.is_a?(String) || !from_rails?(object)
+            escaped(Codec[:json].dump(given(object, options, exact: true)).force_encoding(Encoding::UTF_8))
           rescue Codec::Unrepresentable
             nil
           end
@@ -45,9 +45,14 @@ module Hikyaku
             raise NotJSON, "render msgpack: was given a String that is no JSON: give the object itself, or packed bytes with the encoding BINARY"
           end
 
-          def given(object, options)
-            return object if options.empty?
-            options.except(*OF_RAILS).empty? ? Codec::Plain::Given.new(object, options) : chosen(object, options, Codec::Limits::DEPTH)
+          # @param object [Object]
+          # @param options [Hash] of `render`, of which each `as_json` gets a copy, as Active Support gives it one
+          # @param exact [Boolean] whether what Active Support may write with other bytes is refused
+          # @return [Object] what a format can write
+          # @raise [Codec::Unrepresentable]
+          def given(object, options, exact: false)
+            object, options = chosen(object, options, Codec::Limits::DEPTH), {} unless options.except(*OF_RAILS).empty?
+            Codec::Plain::Given.new(object, options, exact)
           end
 
           private
@@ -77,11 +82,18 @@ module Hikyaku
             options[:except] ? hash.except(*Array(options[:except])) : hash
           end
 
-          # `render json:` calls to_json, which calls as_json, unless somebody has written another: nearer to the object than as_json is, or behind
-          # method_missing, where nobody can tell. One of the object alone has no place among the ancestors of its class, and is nearest.
+          # Whether it is Active Support that `render json:` has write the object.
+          def from_rails?(object)
+            object.method(:to_json).owner == ActiveSupport::ToJsonWithActiveSupportEncoder
+          rescue NameError
+            false
+          end
+
+          # Whether MessagePack is made of its to_json: that is nearer to the object than as_json is, or behind method_missing, where nobody can tell.
+          # One of the object alone has no place among the ancestors of its class, and is nearest.
           def writes_itself?(object)
+            return false if from_rails?(object)
             writer = object.method(:to_json).owner
-            return false if writer == ActiveSupport::ToJsonWithActiveSupportEncoder
             return true unless CLASS.bind_call(object).method_defined?(:to_json)
             places = CLASS.bind_call(object).ancestors
             (places.index(writer) || -1) < (places.index(object.method(:as_json).owner) || -1)
