@@ -32,7 +32,7 @@ class CLIBrokerTest < Minitest::Test
     [%w[--lease 60 --max-lease 30], "--lease: 60 seconds are more than a receiver may ask for; raise --max-lease"],
     [%w[--lease soon], "--lease: expected a number of seconds from 0.1 to 604800, got \"soon\""],
     [%w[--broker-level memory], "unknown option --broker-level; see hikyaku broker --help"],
-    [%w[--dev], "unknown option --dev; did you mean --drain?"]
+    [%w[--dev], "unknown option --dev; see hikyaku broker --help"]
   ].freeze
 
   MISTAKES.each do |arguments, sentence|
@@ -40,7 +40,7 @@ class CLIBrokerTest < Minitest::Test
       Dir.mktmpdir do |folder|
         socket = ["--socket", "#{folder}/b.sock"] unless arguments.include?("--socket")
         message = refused("broker", "--engine", "ruby", "--log-level", "error", *socket, *arguments)
-        assert message.start_with?(sentence[/\A[^;]*/]), message
+        assert message.start_with?(sentence), message
       end
     end
   end

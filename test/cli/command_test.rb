@@ -57,7 +57,7 @@ class CLICommandTest < Minitest::Test
   ELSEWHERE = [
     ["serve", "--port", "--listen"], ["serve", "--port=3000", "--listen"], ["serve", "-p", "--listen"], ["serve", "-p3000", "--listen"], ["serve", "--bind", "--listen"],
     ["serve", "--host", "--listen"], ["proxy", "-p", "--listen"], ["broker", "--port", "--listen"], ["serve", "--dir", "--storage"], ["serve", "-c", "--config"],
-    ["serve", "-e", "--engine"], ["serve", "-d", "--storage"], ["serve", "-l", "--legacy"], ["serve", "--log", "--log-level"], ["serve", "--key", "--publisher-key"],
+    ["serve", "-e", "--engine"], ["serve", "-d", "--dev"], ["serve", "-s", "--storage"], ["serve", "-C", "--config"], ["serve", "-b", "--listen"], ["broker", "-s", "--socket"], ["serve", "-l", "--legacy"], ["serve", "--log", "--log-level"], ["serve", "--key", "--publisher-key"],
     ["serve", "--cors", "--cors-origin"], ["publish", "--host", "--listen"]
   ].freeze
 
@@ -66,6 +66,26 @@ class CLICommandTest < Minitest::Test
       assert_equal "unknown option #{given[/\A(?:-[^-]|[^=]*)/]}; did you mean #{meant}?", refused(name, given, "1"), [name, given].join(" ")
     end
     assert_match(/\AUsage: hikyaku serve/, done("serve", "-h"))
+  end
+
+  test "a short option with which none begins is answered with where they are listed" do
+    [%w[serve -x], %w[serve -k], %w[proxy -d], %w[proxy -c], %w[broker -x], %w[broker -k]].each do |name, given|
+      assert_equal "unknown option #{given}; see hikyaku #{name} --help", refused(name, given, "1")
+    end
+  end
+
+  test "what is suggested is another option, and one that the command has" do
+    heads = COMMANDS.to_h { |name| [name, done(name, "--help").scan(/^ {2,6}(?:-\w, )?(--\S+)/).flatten.flat_map { |option| [option.sub("[no-]", ""), option.sub("[no-]", "no-")] }.uniq] }
+    options = heads.values.flatten.uniq
+    assert_operator options.size, :>, 100
+    COMMANDS.each do |name|
+      (options - heads[name]).each do |option|
+        message = refused(name, option)
+        assert message.start_with?("unknown option #{option};"), message
+        meant = message[/did you mean (.+)\?\z/, 1] or next
+        assert_includes heads[name], meant, "#{name} #{option}"
+      end
+    end
   end
 
   test "an option whose value was forgotten does not swallow the next" do

@@ -96,7 +96,11 @@ module Hikyaku
         end
       end
 
-      def switches(parser) = parser.to_a.join.scan(/(?<=[\s,])--?(?:\[no-\])?[a-z][a-z-]*/).flat_map { |name| [name.sub("[no-]", ""), name.sub("[no-]", "no-")] }
+      # What descriptions mention may be another command's.
+      def switches(parser)
+        names = parser.top.list.grep(OptionParser::Switch).flat_map { |switch| switch.short + switch.long }
+        names.flat_map { |name| [name.sub("[no-]", ""), name.sub("[no-]", "no-")] }.uniq
+      end
 
       def wrap(text, width = WIDTH - 39)
         text.gsub(/(.{1,#{width}})(?: +|\z)/, "\\1\n").lines(chomp: true)

@@ -7,7 +7,7 @@ module Hikyaku
       # What other servers and brokers call it.
       ELSEWHERE = {
         "p" => "listen", "port" => "listen", "b" => "listen", "bind" => "listen", "o" => "listen", "host" => "listen", "hostname" => "listen", "ip" => "listen",
-        "addr" => "listen", "address" => "listen", "c" => "config", "conf" => "config", "d" => "storage", "dir" => "storage", "data" => "storage", "data-dir" => "storage",
+        "addr" => "listen", "address" => "listen", "c" => "config", "conf" => "config", "dir" => "storage", "data" => "storage", "data-dir" => "storage",
         "e" => "engine", "verbose" => "log-level", "debug" => "log-level", "q" => "log-level", "quiet" => "log-level", "w" => "threads", "workers" => "threads", "t" => "threads"
       }.freeze
       private_constant :ELSEWHERE
