@@ -32,7 +32,7 @@ module Hikyaku
     # @param token [String, #call, nil] the access token, or what gives one: it is asked again before the token
     #   expires and after the hub refused it
     # @param key [String, OpenSSL::PKey::PKey, nil] in place of a token: the secret or private key (also as PEM text, or
-    #   `file:PATH`) with which tokens are signed here
+    #   `file:PATH` or `@PATH`) with which tokens are signed here
     # @param issuer [String] with `key`: `iss`, the name under which the hub knows the key
     # @param audience [String, nil] with `key`: `aud`, the hub's resource identifier; the target's URL when nil (of a
     #   Unix socket, http://localhost and the path), as it is for a hub that was not told otherwise

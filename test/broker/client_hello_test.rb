@@ -4,6 +4,7 @@ require "test_helper"
 require "json"
 require "minitest/mock"
 require "socket"
+require "tmpdir"
 require "support/broker_script"
 
 # How the client says who it is, and what it does when it is refused.
@@ -19,6 +20,15 @@ class BrokerClientHelloTest < Minitest::Test
     assert_equal ["ann", "s3cret", "test 1", 3000, 1, 1, 1], [first.identity, first.credentials, first.agent, first.heartbeat, first.authentication, first.lowest, first.highest]
     assert_operator second.epoch, :>, first.epoch
     assert_equal first.identity, second.identity
+  end
+
+  test "credentials of nothing are refused before it connects" do
+    Dir.mktmpdir do |folder|
+      [{secret: ""}, {secret: " \u00A0\n"}, {token: ""}, {token: "\0"}].each do |credentials|
+        error = assert_raises(Hikyaku::ConfigError, credentials) { Client.new("unix:#{folder}/none.sock", open_timeout: 0, **credentials) }
+        assert_match(/\Athe #{credentials.keys.first} is empty: give .*, or none \(nil\) where the broker asks for none\z/, error.message)
+      end
+    end
   end
 
   test "of two clients of one identity that begin in the same moment the later one has the higher epoch" do

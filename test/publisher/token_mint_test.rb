@@ -84,7 +84,8 @@ class PublisherTokenMintTest < Minitest::Test
   test "settings that cannot sign are refused at once, without showing the key" do
     rsa = OpenSSL::PKey::RSA.new(2048)
     pem = rsa.private_to_pem
-    [{key: ""}, {key: " \n"}, {key: "\0" * 40}, {key: 7}, {key: "-----BEGIN PRIVATE KEY-----\ns3cret\n"}, {key: SECRET, alg: "RS256"}, {key: pem, alg: "ES256"},
+    [{key: ""}, {key: " \n"}, {key: "\0" * 40}, {key: "\u00A0" * 40}, {key: "\u200B\u3000\uFEFF" * 20}, {key: 7}, {key: '{"kty":"oct","k":""}'}, {key: %( {"kty":"oct","k":"czNjcmV0"})}, {key: '{"keys":[]}'}, {key: "{"},
+      {key: "https://id.example/s3cret"}, {key: "@/s3cret"}, {key: "file:a\0b"}, {key: OpenSSL::PKey::EC.generate("secp256k1")}, {key: OpenSSL::PKey::DSA.new(1024)}, {key: "-----BEGIN PRIVATE KEY-----\ns3cret\n"}, {key: SECRET, alg: "RS256"}, {key: pem, alg: "ES256"},
       {key: rsa.public_key.to_pem}, {key: OpenSSL::PKey.generate_key("X25519")}, {alg: "none"}, {alg: "HS1"}, {issuer: nil}, {issuer: ""},
       {audience: nil}, {lifetime: 0}, {lifetime: "x"}].each do |settings|
       error = assert_raises(Hikyaku::ConfigError, settings.inspect) { mint(**settings) }

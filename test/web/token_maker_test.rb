@@ -143,7 +143,7 @@ class WebTokenMakerTest < Minitest::Test
       "@/does/not/exist" => "cannot be read", "file:#{__dir__}" => "cannot be read",
       "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----" => "damaged",
       rsa.to_pem(OpenSSL::Cipher.new("aes-128-cbc"), "password") => "password",
-      OpenSSL::PKey::EC.generate("secp256k1").to_pem => "none of RSA", "" => "empty", " \n" => "empty", "\0" * 40 => "empty"
+      OpenSSL::PKey::EC.generate("secp256k1").to_pem => "none of RSA", "" => "empty", " \n" => "empty", "\0" * 40 => "empty", "\u00A0\u200B" * 20 => "empty"
     }.each do |key, reason|
       error = assert_raises(Hikyaku::ConfigError, reason) { TokenMaker.new(issuer: "a", key: key, audience: URL) }
       assert_includes error.message, reason

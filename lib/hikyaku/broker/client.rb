@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "json"
+require_relative "../secret"
 require_relative "address"
 require_relative "level"
 require_relative "wire"
@@ -71,10 +72,12 @@ module Hikyaku
       # @param on_error [#call, nil] is told why a connection or a subscription ended, in a thread of the client
       # @raise [Unreachable] there is no broker
       # @raise [Refused] the broker does not want this client
-      # @raise [ConfigError] the address cannot be used
+      # @raise [ConfigError] the address cannot be used, or the secret or the token is empty
       def initialize(address = nil, identity: nil, secret: nil, token: nil, heartbeat: 20, open_timeout: 10, timeout: 60,
         max_frame: 64 * 1024 * 1024, agent: nil, on_error: nil)
         raise ArgumentError, "give a secret or a token, not both" if secret && token
+        raise ConfigError, "the secret is empty: give the broker's, or none (nil) where the broker asks for none" if secret && Secret.empty?(secret)
+        raise ConfigError, "the token is empty: give one, or none (nil) where the broker asks for none" if token.is_a?(String) && Secret.empty?(token)
         raise ArgumentError, "an identity has up to 255 bytes" if identity && identity.bytesize > 255
         @address = address ? Address.parse(address) : Address.default
         @identity = identity

@@ -5,6 +5,7 @@ require "jwt/eddsa"
 require "openssl"
 require "securerandom"
 require_relative "../error"
+require_relative "../signing_key"
 
 module Hikyaku
   class Publisher
@@ -13,19 +14,28 @@ module Hikyaku
     # Mercure draft-08, sections "Authorization" and "Authorization Details"; RFC 9068 section 2.
     class TokenMint
       DETAIL_TYPE = "https://mercure.rocks/authorization-detail"
-      CURVES = {"prime256v1" => "ES256", "secp384r1" => "ES384", "secp521r1" => "ES512"}.freeze
-      # Zero bytes alone are the empty key to an HMAC (RFC 2104 section 2).
-      SAID = /[^\0\s]/n
-      private_constant :DETAIL_TYPE, :CURVES, :SAID
+      # What a key is used with when nobody says.
+      ALGORITHMS = {secret: "HS256", rsa: "RS256", p256: "ES256", p384: "ES384", p521: "ES512", ed25519: "EdDSA"}.freeze
+      private_constant :DETAIL_TYPE, :ALGORITHMS
 
+      # @param key [String, OpenSSL::PKey::PKey, Ed25519::SigningKey] a secret, or a private key (also as PEM text), or
+      #   `file:PATH` or `@PATH` of either
+      # @param issuer [String, nil] `iss`: by it the hub finds the key that verifies
+      # @param audience [String, nil] `aud`: the hub's resource identifier
+      # @param alg [String, nil] the signature algorithm; by the kind of key when nil, HS256 for a secret
+      # @param kid [String, nil] the key's id, where the hub knows several of this issuer
+      # @param subject [String, nil] `sub`; the issuer when nil
+      # @param lifetime [Numeric] seconds
+      # @param legacy [Boolean] also carry the claim that hubs of Mercure 0.x read
+      # @param clock [#call] seconds since 1970
+      # @raise [ConfigError] a setting is missing or the key cannot be used; never shows the key
       def initialize(key:, issuer:, audience:, alg: nil, kid: nil, subject: nil, lifetime: 300, legacy: false,
         clock: -> { Process.clock_gettime(Process::CLOCK_REALTIME) })
-        key = read(key) if key.is_a?(String)
         raise ConfigError, "alg none signs nothing: no hub accepts it" if alg.to_s.casecmp?("none")
         raise ConfigError, "lifetime must be a positive number of seconds" unless lifetime.is_a?(Numeric) && lifetime.positive?
         require_names(issuer, audience) unless legacy
-        @key, natural_alg = signing_key(key)
-        @alg = alg || natural_alg
+        kind, @key = SigningKey.read(key)
+        @alg = alg || ALGORITHMS.fetch(kind)
         @header = {typ: "at+jwt", kid: kid}.compact
         @claims = {iss: issuer, aud: audience, sub: subject || issuer, client_id: issuer, **permissions(legacy)}.compact
         @lifetime = lifetime
@@ -55,36 +65,6 @@ module Hikyaku
       def permissions(legacy)
         detail = {type: DETAIL_TYPE, actions: ["publish"], topics: [{match: "*"}]}
         {authorization_details: [detail], mercure: legacy ? {publish: ["*"]} : nil}
-      end
-
-      def read(key)
-        key = File.binread(key.delete_prefix("file:").delete_prefix("//")).chomp if key.start_with?("file:")
-        raise ConfigError, "key is empty" unless key.b.match?(SAID)
-        key
-      rescue SystemCallError => error
-        raise ConfigError, "the file of the key cannot be read (#{error.class})"
-      end
-
-      # Variables often hold the line ends of a PEM text as "\\n". A password is never asked for at the terminal.
-      def private_key(pem) = OpenSSL::PKey.read(pem.include?("\n") ? pem : pem.gsub("\\n", "\n"), "")
-
-      def signing_key(key)
-        key = private_key(key) if key.is_a?(String) && key.start_with?("-----BEGIN ")
-        case key
-        when String then [key, "HS256"]
-        when OpenSSL::PKey::RSA then [key, "RS256"]
-        when OpenSSL::PKey::EC then [key, CURVES.fetch(key.group.curve_name, "ES256")]
-        when Ed25519::SigningKey then [key, "EdDSA"]
-        when OpenSSL::PKey::PKey then [ed25519(key), "EdDSA"]
-        else raise ConfigError, "key must be a secret, a private key or its PEM text, not #{key.class}"
-        end
-      end
-
-      # Ruby 3.1's OpenSSL has no class for these keys: the seed stands inside two OCTET STRINGs (RFC 8410 section 7).
-      def ed25519(key)
-        raise ConfigError, "the key is not of a kind that tokens are signed with" unless key.oid.casecmp?("ed25519")
-        wrapped = OpenSSL::ASN1.decode(key.private_to_der).value.fetch(2).value
-        Ed25519::SigningKey.new(OpenSSL::ASN1.decode(wrapped).value)
       end
     end
   end

@@ -3,10 +3,9 @@
 require "json"
 require "jwt"
 require "jwt/eddsa"
-require "openssl"
 require_relative "../error"
+require_relative "../signing_key"
 require_relative "authorization/algorithms"
-require_relative "authorization/pem"
 
 module Hikyaku
   class Web
@@ -16,10 +15,7 @@ module Hikyaku
     # Mercure draft-08, sections "Authorization" and "Authorization Details"; RFC 9068 section 2.2; RFC 9396.
     class TokenMaker
       DETAIL_TYPE = "https://mercure.rocks/authorization-detail"
-      CURVES = {"prime256v1" => :p256, "secp384r1" => :p384, "secp521r1" => :p521}.freeze
-      # PKCS #8 of an Ed25519 key (RFC 8410): Ruby 3.1's OpenSSL cannot take the 32 bytes of the key out of it.
-      ED25519_PREFIX = ["302e020100300506032b657004220420", "3051020101300506032b657004220420"].map { |hex| [hex].pack("H*") }.freeze
-      private_constant :DETAIL_TYPE, :CURVES, :ED25519_PREFIX
+      private_constant :DETAIL_TYPE
 
       # The maker for one of a configuration's issuers.
       #
@@ -86,7 +82,7 @@ module Hikyaku
         @issuer = issuer
         @audience = audience
         @clock = clock
-        kind, @key = signing_key(read(key))
+        kind, @key = SigningKey.read(key)
         @alg = Authorization::Algorithms.for_kind(kind, alg && [alg]).first ||
           raise(ConfigError, "#{alg} cannot be used with #{Authorization::Algorithms::NAME.fetch(kind)}")
         freeze
@@ -152,46 +148,6 @@ module Hikyaku
         bytes[8] = (bytes[8] & 0x3f) | 0x80
         format("urn:uuid:%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", *bytes)
       end
-
-      def read(key)
-        raise ConfigError, "keys at a URL verify tokens only: to sign, give the private key" if key.match?(%r{\Ahttps?://}i)
-        return key unless key.match?(/\A(?:file:|@)/i)
-        path = key.sub(%r{\A(?:file:(?://(?=/))?|@)}i, "")
-        ::File.binread(path).chomp
-      rescue SystemCallError => error
-        raise ConfigError, "the key file #{path if key.match?(/\Afile:/i)} cannot be read (#{error.class})".squeeze(" ")
-      end
-
-      def signing_key(text)
-        raise ConfigError, "the key is empty" if Authorization::Key.empty?(text)
-        return private_key(text) if Authorization::Pem.like?(text)
-        raise ConfigError, "a JWK Set verifies tokens only: to sign, give a secret or a private key as PEM" if text.lstrip.start_with?("{")
-        [:secret, text]
-      end
-
-      def private_key(text)
-        # Variables and YAML often hold the line ends as \\n.
-        text = text.gsub("\\n", "\n") unless text.include?("\n")
-        block = text[/-----BEGIN ((?:[A-Z0-9]+ )*PRIVATE KEY)-----.*?-----END \1-----/m] or
-          raise ConfigError, "a public key verifies tokens only: to sign, give the private key"
-        # A password is never asked for at the terminal.
-        key = OpenSSL::PKey.read(block, "")
-        case key
-        when OpenSSL::PKey::RSA then [:rsa, key]
-        when OpenSSL::PKey::EC then [CURVES[key.group.curve_name] || unusable, key]
-        else [:ed25519, ed25519(key)]
-        end
-      rescue OpenSSL::PKey::PKeyError
-        raise ConfigError, "the private key cannot be read: it is damaged or needs a password"
-      end
-
-      def ed25519(key)
-        der = key.private_to_der
-        unusable unless der.start_with?(*ED25519_PREFIX)
-        Ed25519::SigningKey.new(der.byteslice(16, 32))
-      end
-
-      def unusable = raise(ConfigError, "the private key is none of RSA, EC on P-256, P-384 or P-521, and Ed25519")
     end
   end
 end

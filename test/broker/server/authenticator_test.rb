@@ -69,6 +69,7 @@ class BrokerAuthenticatorTest < Minitest::Test
     error = assert_raises(Hikyaku::ConfigError) { authenticator(broker_secret_file: "/does/not/exist") }
     assert_match(%r{/does/not/exist cannot be read: no such file}, error.message)
     assert_match(/holds 0 bytes; a secret has 16 at least/, assert_raises(Hikyaku::ConfigError) { with_secret("") {} }.message)
+    [" " * 20, "\u00A0\u200B" * 20, "\0" * 20].each { |text| assert_match(/holds nothing but white space/, assert_raises(Hikyaku::ConfigError) { with_secret(text) {} }.message) }
     assert_match(/cannot be read: is a directory/, assert_raises(Hikyaku::ConfigError) { authenticator(broker_secret_file: Dir.tmpdir) }.message)
   end
 

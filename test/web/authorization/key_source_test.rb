@@ -104,7 +104,7 @@ class KeySourceTest < Minitest::Test
       assert accepts?(secret * 32, secret.b * 32, "HS256"), secret.inspect
     end
     # An HMAC fills its key up with zero bytes: they alone are the empty one, however many.
-    ["", " " * 32, "\t\n" * 32, "\0" * 32, "\0" * 64].each do |empty|
+    ["", " " * 32, "\t\n" * 32, "\0" * 32, "\0" * 64, "\u00A0" * 32, "\u200B" * 32].each do |empty|
       assert_match(/empty/, assert_raises(Hikyaku::Web::Authorization::Key::Unusable) { Hikyaku::Web::Authorization::Key.of_secret(empty, configured: nil, weak: true) }.message, empty.inspect)
       assert_match(/the secret is empty/, file(jwks("kty" => "oct", "k" => encode(empty))) { |path| refused(jwks: "file:#{path}") })
     end

@@ -2,6 +2,7 @@
 
 require "openssl"
 require_relative "../../config/secret_file"
+require_relative "../../secret"
 require_relative "../../error"
 require_relative "../../web/authorization"
 require_relative "../permission"
@@ -36,8 +37,9 @@ module Hikyaku
           path = config.broker_secret_file or return
           where = "#{config.origin(:broker_secret_file)}: #{path}"
           secret = Config::SecretFile.read(path, where: where)
-          return secret if secret.bytesize >= LEAST_SECRET_BYTES
-          raise ConfigError, "#{where} holds #{secret.bytesize} bytes; a secret has #{LEAST_SECRET_BYTES} at least"
+          raise ConfigError, "#{where} holds #{secret.bytesize} bytes; a secret has #{LEAST_SECRET_BYTES} at least" if secret.bytesize < LEAST_SECRET_BYTES
+          raise ConfigError, "#{where} holds nothing but white space: put a secret there" if Secret.empty?(secret)
+          secret
         end
 
         def self.authorization(config, logger)

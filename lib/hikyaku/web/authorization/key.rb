@@ -3,6 +3,7 @@
 require "jwt"
 require "jwt/eddsa"
 require "openssl"
+require_relative "../../secret"
 require_relative "algorithms"
 
 module Hikyaku
@@ -18,7 +19,6 @@ module Hikyaku
         SIGNATURE_BYTES = {p256: 64, p384: 96, p521: 132, ed25519: 64}.freeze
         MIN_RSA_BITS = 2048 # RFC 7518 section 3.3
         ED25519_PREFIX = "302a300506032b6570032100"
-        SAID = /[^\0\s]/n
 
         class << self
           def of_pkey(pkey, configured:, kid: nil)
@@ -27,16 +27,17 @@ module Hikyaku
           end
 
           def of_secret(secret, configured:, kid: nil, weak: false)
-            raise Unusable, "the secret is empty" if empty?(secret)
+            raise Unusable, "the secret is empty" if Secret.empty?(secret)
             algorithms = allowed(:secret, configured)
             lack = Algorithms.lack(secret, algorithms)
             raise Unusable, lack if lack && !weak
             new(kind: :secret, material: secret.b.freeze, algorithms: algorithms, kid: kid)
           end
 
-          # An HMAC fills its key up with zero bytes (RFC 2104 section 2): nothing but those is the empty key, which everybody knows.
-          def empty?(secret) = !secret.b.match?(SAID)
-
+          # @param kind [Symbol]
+          # @param configured [Array<String>, nil]
+          # @return [Array<String>]
+          # @raise [Unusable]
           def allowed(kind, configured)
             names = Algorithms.for_kind(kind, configured)
             return names unless names.empty?
@@ -121,7 +122,7 @@ module Hikyaku
           end
         end
 
-        private_constant :CURVES, :SIGNATURE_BYTES, :MIN_RSA_BITS, :ED25519_PREFIX, :SAID
+        private_constant :CURVES, :SIGNATURE_BYTES, :MIN_RSA_BITS, :ED25519_PREFIX
       end
     end
   end
