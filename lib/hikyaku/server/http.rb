@@ -30,16 +30,18 @@ module Hikyaku
         400 => "the request is not understood",
         408 => "the request took too long to arrive",
         413 => "the body is larger than max_request_bytes allows",
+        414 => "the request's target is longer than any that is needed",
         431 => "a part of the request is larger than any that is needed",
         501 => "the request's method or transfer coding is not known here",
         503 => "the hub is stopping",
         505 => "the version is neither HTTP/1.0 nor HTTP/1.1"
       }.freeze
       DETAILS_OTHER = "the hub made a mistake; its log says more"
-      # Bytes and seconds that a client which is told 413 may go on sending: without, closing the socket would take
+      # What is said to a client that may still be sending, and the bytes and seconds for which it may go on: without, closing the socket would take
       # the answer away again (RFC 9112, section 9.6).
+      TOO_LARGE = [413, 414, 431].freeze
       LINGER = {bytes: 4_194_304, seconds: 1.0}.freeze
-      private_constant :METHODS, :SECONDS, :DETAILS, :DETAILS_OTHER, :LINGER
+      private_constant :METHODS, :SECONDS, :DETAILS, :DETAILS_OTHER, :TOO_LARGE, :LINGER
 
       def initialize(app, logger:, listener:, threads:, max_request_bytes:, files: Process.getrlimit(:NOFILE).first)
         @logger = logger
@@ -91,7 +93,7 @@ module Hikyaku
       # Puma has a text of its own for 413.
       def response_to_error(client, requests, error, status)
         prepare_response(*lowlevel_error(error, client.env, status), requests, client)
-        linger(client.io) if status == 413
+        linger(client.io) if TOO_LARGE.include?(status)
       end
 
       def linger(socket)

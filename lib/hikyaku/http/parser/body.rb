@@ -24,11 +24,14 @@ module Hikyaku
         FORBIDDEN_TRAILERS = /\A(?:content-length|transfer-encoding)\z/i
         private_constant :SIZE, :QUOTED, :EXTENSIONS, :FORBIDDEN_TRAILERS
 
+        # @return [Integer] bytes that are still to come of a body with a Content-Length, or of a chunk
+        attr_reader :left
+
         def initialize(framing, length, input, limits)
           @framing = framing
           @input = input
           @limits = limits
-          @left = length
+          @left = length || 0
           @trailer_bytes = 0
           @state = first_state
         end

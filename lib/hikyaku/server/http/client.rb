@@ -21,7 +21,11 @@ module Hikyaku
         # A body may take so many bytes on its way, and so many for each of its own: beyond that chunks are there to make work.
         MOST_FRAMING = 65_536
         FRAMING = 16
-        private_constant :NEXT_REQUEST_SECONDS, :VERSIONS, :LIMITS, :MOST_FRAMING, :FRAMING
+        # Lines of a head that are no field: the request line, and the empty one.
+        OTHER_LINES = 2
+        # What Puma says of its own limits, which are other ones.
+        TOO_LONG = /\AHTTP element (?:(REQUEST_URI|REQUEST_PATH|QUERY_STRING)|\w+) is longer than/
+        private_constant :NEXT_REQUEST_SECONDS, :VERSIONS, :LIMITS, :MOST_FRAMING, :FRAMING, :OTHER_LINES, :TOO_LONG
 
         attr_writer :pool
 
@@ -63,12 +67,30 @@ module Hikyaku
 
         # Puma looks for a request line in what is no request, to say what is wrong with it, and takes for granted that it is there.
         def parser_execute
-          super
+          super.tap { |bytes| check_size(bytes) }
         rescue NoMethodError
           refuse(400, "there is no request line")
+        rescue Puma::HttpParserError => error
+          limit = TOO_LONG.match(error.message) or raise
+          refuse_size(limit[1] ? 414 : 431, error.message)
         end
 
         private
+
+        # Puma counts no fields, and takes longer ones than the engine in C.
+        def check_size(bytes)
+          refuse_size(env.key?("REQUEST_URI") ? 431 : 414, "the head is too large") if bytes > LIMITS.head_bytes
+          return unless @parser.finished?
+          head = @buffer.byteslice(0, bytes)
+          refuse_size(431, "too many fields") if head.count("\n") - OTHER_LINES > LIMITS.headers
+          refuse_size(431, "a line is too long") if bytes > LIMITS.line_bytes && head.each_line("\r\n", chomp: true).any? { |line| line.bytesize > LIMITS.line_bytes }
+        end
+
+        # Puma may not have come to the version yet: it would be answered as HTTP/1.0 is.
+        def refuse_size(status, what)
+          env["SERVER_PROTOCOL"] ||= "HTTP/1.1"
+          refuse(status, what)
+        end
 
         # Puma takes chunks that RFC 9112, section 7.1, does not know, and fails at others. The parser reads them as the engine in C does.
         def setup_chunked_body(bytes)
@@ -85,6 +107,8 @@ module Hikyaku
             return whole if part == :end
             write_chunk(part)
           end
+          # What a chunk says that it will be counts at once.
+          raise_above_http_content_limit if @chunked_content_length + @chunks.left > @http_content_length_limit
           refuse(400, "chunks of hardly anything") if @framed > MOST_FRAMING + FRAMING * @chunked_content_length
           false
         rescue HTTP::Parser::Malformed => error
