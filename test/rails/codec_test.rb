@@ -43,6 +43,19 @@ class CodecTest < Minitest::Test
     assert_equal 500, get("/string?name=bytes", "application/json").status
   end
 
+  # As of bytes and broken text anywhere else in the codec.
+  test "hikyaku_represent says of bytes that JSON cannot have them, and of broken text that it is none" do
+    {"bytes" => /it is bytes \(ASCII-8BIT\)/, "words as bytes" => /it is bytes \(ASCII-8BIT\)/, "broken" => /said to be UTF-8, and is not/}.each do |name, sentence|
+      answer = get("/refused_string?name=#{CGI.escape(name)}", "application/json")
+      assert_equal 422, answer.status, name
+      assert_match sentence, answer.body
+    end
+    assert_equal "ü".b, get("/refused_string?name=words+as+bytes", PACKED).value
+    assert_equal 422, get("/refused_string?name=broken", PACKED).status
+    assert_equal [200, "a"], get("/refused_string?name=ascii+bytes", "application/json").then { |answer| [answer.status, answer.value] }
+    assert_equal %("\\u003c\\"a\\" \\u0026 b\\u003e\\n"), get("/string?name=quote", "application/json").body
+  end
+
   test "what JSON writes as text is text, and moments are moments" do
     json, packed = get("/object?name=hash", "application/json").value, get("/object?name=hash", PACKED).body
     value = MessagePack::Factory.new.tap { |factory| factory.register_type(-1, Time, packer: MessagePack::Time::Packer, unpacker: MessagePack::Time::Unpacker) }.load(packed)

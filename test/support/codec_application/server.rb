@@ -188,7 +188,13 @@ class ItemsController < ActionController::Base
   }.freeze
 
   # Text, of which some would be JSON, some is none, and some is bytes.
-  STRINGS = {"plain" => "plain text", "json" => '{"a":1}', "quote" => %(<"a" & b>\n), "empty" => "", "safe" => ActiveSupport::SafeBuffer.new("Hōryū"), "bytes" => "\xFF\x00".b}.freeze
+  STRINGS = {"plain" => "plain text", "json" => '{"a":1}', "quote" => %(<"a" & b>\n), "empty" => "", "safe" => ActiveSupport::SafeBuffer.new("Hōryū"), "bytes" => "\xFF\x00".b, "words as bytes" => "ü".b, "ascii bytes" => "a".b, "broken" => "\xFF"}.freeze
+
+  def refused_string
+    hikyaku_represent(STRINGS.fetch(params[:name]))
+  rescue Hikyaku::Codec::Unrepresentable => error
+    render plain: error.message, status: 422
+  end
 
   def string
     params[:row] ? hikyaku_represent([STRINGS.fetch(params[:name])].each) : hikyaku_represent(STRINGS.fetch(params[:name]), status: :accepted)

@@ -30,11 +30,18 @@ module Hikyaku
           # What Active Support makes of an object in `render json:`, in a fraction of the time: as_json is asked as it asks, and json does the rest.
           def text(object, options)
             return if object.is_a?(String) || !from_rails?(object)
-            escaped(Codec[:json].dump(given(object, options, exact: true)).force_encoding(Encoding::UTF_8))
+            json(given(object, options, exact: true))
           rescue Codec::Unrepresentable
             nil
           end
 
+          # @param text [String]
+          # @return [String] JSON
+          # @raise [Codec::Unrepresentable] it is broken, or bytes
+          def quoted(text) = from_rails?(text) ? json(text) : text.to_json
+
+          # @param object [Object]
+          # @return [Boolean]
           def packed?(object) = object.is_a?(String) && object.encoding == Encoding::BINARY
 
           def repack(text) = Codec[NAME].dump(parse(text))
@@ -58,7 +65,8 @@ module Hikyaku
           private
 
           # For JSON in a page, as Active Support has it.
-          def escaped(text)
+          def json(object)
+            text = Codec[:json].dump(object).force_encoding(Encoding::UTF_8)
             replaced = ActiveSupport.escape_html_entities_in_json ? OF_HTML + OF_SCRIPTS : OF_SCRIPTS
             # One by one: a text is looked for sooner than a pattern.
             replaced.each { |character| text.gsub!(character, format('\u%04x', character.ord)) if text.include?(character) }
