@@ -70,5 +70,16 @@ $DLDFLAGS += " #{strip}" if !ENV["HIKYAKU_SYMBOLS"] && !ENV["HIKYAKU_SANITIZE"] 
 # rubocop:enable Style/GlobalVars
 
 create_makefile("hikyaku/native")
-# RubyGems leaves the folder in which it has compiled where it is.
-File.write("Makefile", "\ninstall: leave-nothing\n.PHONY: leave-nothing\nleave-nothing: install-so\n\t-$(Q)$(RM) $(OBJS) $(DLLIB)\n", mode: "a")
+# RubyGems leaves the folder in which it has compiled where it is. From 3.5 on it comes back for `make clean`, and fails where no Makefile is left for that.
+last = (Gem::Version.new(Gem::VERSION) < Gem::Version.new("3.5")) ? "$(RM) Makefile" : "touch installed"
+File.write("Makefile", <<~MAKE, mode: "a")
+
+  install: leave-nothing
+  clean: leave-no-makefile
+  .PHONY: leave-nothing leave-no-makefile
+  leave-nothing: install-so install-rb
+  	-$(Q)$(RM) $(OBJS) $(DLLIB) .*.time
+  	-$(Q)#{last}
+  leave-no-makefile: clean-so
+  	-$(Q)test ! -e installed || $(RM) installed Makefile
+MAKE

@@ -104,6 +104,7 @@ class BuildTest < Minitest::Test
     made = Dir[File.join(home, "**/*.{o,so,a}")].map { |path| path.delete_prefix("#{home}/").sub(/-\d[\d.]+(?=\/)/, "") }
     assert_equal ["gems/hikyaku/lib/hikyaku/native.so"], made.grep(%r{\Agems/})
     assert_empty made.grep_v(%r{\A(?:gems|extensions)/.*/hikyaku/native\.so\z})
+    assert_equal %w[binding depend engine extconf.rb], Dir.children(Dir[File.join(home, "gems/*/ext/hikyaku")].first).sort
     nm, = skip_unless_available("nm")
     symbols, = Open3.capture2e(nm, Dir[File.join(home, "gems/*/lib/hikyaku/native.so")].first)
     assert_match(/no symbols/, symbols)
