@@ -2,8 +2,6 @@
 
 module Hikyaku
   # What every secret must have.
-  #
-  # @api private
   module Secret
     # White space of any kind, and what nobody sees: the no-break space, say, and U+200B.
     NOTHING = /\A(?:[\0[:space:]]|\p{Cf}|\p{Default_Ignorable_Code_Point})*+\z/
@@ -12,9 +10,6 @@ module Hikyaku
     private_constant :NOTHING, :NO_BYTES
 
     # An HMAC fills its key up with zero bytes (RFC 2104 section 2): nothing but those is the empty key, which everybody knows.
-    #
-    # @param secret [String]
-    # @return [Boolean] whether there is nothing in it but zero bytes and white space
     def self.empty?(secret)
       text = secret.dup.force_encoding(Encoding::UTF_8)
       text.valid_encoding? ? text.match?(NOTHING) : secret.b.match?(NO_BYTES)

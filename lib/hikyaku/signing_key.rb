@@ -7,8 +7,6 @@ require_relative "secret"
 
 module Hikyaku
   # Reads keys that tokens are signed with. What the hub takes for a public key, a JWK Set or a file is never taken for a secret: everybody knows it.
-  #
-  # @api private
   module SigningKey
     CURVES = {"prime256v1" => :p256, "secp384r1" => :p384, "secp521r1" => :p521}.freeze
     # PKCS #8 of an Ed25519 key (RFC 8410): Ruby 3.1's OpenSSL cannot take the 32 bytes of the key out of it.
@@ -16,9 +14,6 @@ module Hikyaku
     private_constant :CURVES, :ED25519_PREFIX
 
     class << self
-      # @param key [String, OpenSSL::PKey::PKey, Ed25519::SigningKey] a secret, the PEM text of a private key, `file:PATH` or `@PATH` of one, or the private key
-      # @return [Array(Symbol, Object)] :secret, :rsa, :p256, :p384, :p521 or :ed25519, and what signs
-      # @raise [ConfigError] it cannot be read or cannot sign; never holds the key
       def read(key)
         case key
         when String then of_text(content(key.b))

@@ -18,17 +18,6 @@ module Hikyaku
       ALGORITHMS = {secret: "HS256", rsa: "RS256", p256: "ES256", p384: "ES384", p521: "ES512", ed25519: "EdDSA"}.freeze
       private_constant :DETAIL_TYPE, :ALGORITHMS
 
-      # @param key [String, OpenSSL::PKey::PKey, Ed25519::SigningKey] a secret, or a private key (also as PEM text), or
-      #   `file:PATH` or `@PATH` of either
-      # @param issuer [String, nil] `iss`: by it the hub finds the key that verifies
-      # @param audience [String, nil] `aud`: the hub's resource identifier
-      # @param alg [String, nil] the signature algorithm; by the kind of key when nil, HS256 for a secret
-      # @param kid [String, nil] the key's id, where the hub knows several of this issuer
-      # @param subject [String, nil] `sub`; the issuer when nil
-      # @param lifetime [Numeric] seconds
-      # @param legacy [Boolean] also carry the claim that hubs of Mercure 0.x read
-      # @param clock [#call] seconds since 1970
-      # @raise [ConfigError] a setting is missing or the key cannot be used; never shows the key
       def initialize(key:, issuer:, audience:, alg: nil, kid: nil, subject: nil, lifetime: 300, legacy: false,
         clock: -> { Process.clock_gettime(Process::CLOCK_REALTIME) })
         raise ConfigError, "alg none signs nothing: no hub accepts it" if alg.to_s.casecmp?("none")

@@ -19,11 +19,6 @@ module Hikyaku
 
         attr_reader :compact
 
-        # @param compact [Boolean]
-        # @param options [Hash, nil] what each as_json is given a copy of
-        # @param bare [Conversion] without options: for what an as_json has returned, which Active Support does not hand them down to
-        # @param asks_core [Boolean] whether subclasses of String, Array and Hash are asked for an as_json of their own
-        # @param exact [Boolean] see {Plain::Given}
         def initialize(compact:, options: nil, bare: self, asks_core: true, exact: false)
           @compact = compact
           @options = options
@@ -34,10 +29,6 @@ module Hikyaku
         end
 
         # What Active Support's encoder does: without options it asks no subclass of String, Array or Hash.
-        #
-        # @param options [Hash]
-        # @param exact [Boolean]
-        # @return [Conversion]
         def with(options, exact:)
           bare = Conversion.new(compact: @compact, asks_core: false, exact: exact)
           options.empty? ? bare : Conversion.new(compact: @compact, options: options, bare: bare, exact: exact)

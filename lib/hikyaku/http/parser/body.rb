@@ -24,7 +24,6 @@ module Hikyaku
         FORBIDDEN_TRAILERS = /\A(?:content-length|transfer-encoding)\z/i
         private_constant :SIZE, :QUOTED, :EXTENSIONS, :FORBIDDEN_TRAILERS
 
-        # @return [Integer] bytes that are still to come of a body with a Content-Length, or of a chunk
         attr_reader :left
 
         def initialize(framing, length, input, limits)

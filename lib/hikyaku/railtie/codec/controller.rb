@@ -45,15 +45,6 @@ module Hikyaku
         private
 
         # Answers with an object as the client asks.
-        #
-        # @param object [Object] see `render json:`, but a String is text in either format, and no JSON that was made before; an Enumerator, as of `find_each`, is sent
-        #   as an array, a piece at a time, and never whole in memory
-        # @param formats [Array<Symbol>] what is offered, the one first that is sent when the client does not mind
-        # @param count [Integer, nil] how many an Enumerator has; MessagePack needs it where its `size` does not say
-        # @param options [Hash] those of `render json:`
-        # @return [void]
-        # @raise [ActionController::UnknownFormat] the client accepts none of them, which becomes 406
-        # @raise [Codec::Unrepresentable] a String is broken, or bytes, which JSON cannot have
         def hikyaku_represent(object, formats: %i[json msgpack], count: nil, **options)
           respond_to(*formats)
           return render(json: object.is_a?(String) ? hikyaku_quoted(object) : object, **options) unless object.is_a?(Enumerator)

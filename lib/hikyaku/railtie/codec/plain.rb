@@ -35,13 +35,8 @@ module Hikyaku
             nil
           end
 
-          # @param text [String]
-          # @return [String] JSON
-          # @raise [Codec::Unrepresentable] it is broken, or bytes
           def quoted(text) = from_rails?(text) ? json(text) : text.to_json
 
-          # @param object [Object]
-          # @return [Boolean]
           def packed?(object) = object.is_a?(String) && object.encoding == Encoding::BINARY
 
           def repack(text) = Codec[NAME].dump(parse(text))
@@ -52,11 +47,6 @@ module Hikyaku
             raise NotJSON, "render msgpack: was given a String that is no JSON: give the object itself, or packed bytes with the encoding BINARY"
           end
 
-          # @param object [Object]
-          # @param options [Hash] of `render`, of which each `as_json` gets a copy, as Active Support gives it one
-          # @param exact [Boolean] whether what Active Support may write with other bytes is refused
-          # @return [Object] what a format can write
-          # @raise [Codec::Unrepresentable]
           def given(object, options, exact: false)
             object, options = chosen(object, options, Codec::Limits::DEPTH), {} unless options.except(*OF_RAILS).empty?
             Codec::Plain::Given.new(object, options, exact)

@@ -34,10 +34,6 @@ module Hikyaku
             new(kind: :secret, material: secret.b.freeze, algorithms: algorithms, kid: kid)
           end
 
-          # @param kind [Symbol]
-          # @param configured [Array<String>, nil]
-          # @return [Array<String>]
-          # @raise [Unusable]
           def allowed(kind, configured)
             names = Algorithms.for_kind(kind, configured)
             return names unless names.empty?
