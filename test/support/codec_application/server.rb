@@ -103,9 +103,19 @@ module Comparing
   Giving = Struct.new(:given) { def as_json(*) = given }
   # Writes itself, in a way that no other encoder has.
   Writing = Module.new { def to_json(*) = %({ "written": "<itself>" }) }
-  Written = Module.new { include Writing; def as_json(*) = {"nested" => [true, {"id" => 1}]} }
-  WrittenObject = Class.new { def to_json(*) = %({ "written": "<itself>" }); def as_json(*) = {"nested" => true} }
-  WrittenText, WrittenList, WrittenHash = [String, Array, Hash].map { |core| Class.new(core) { include Writing } }
+  Written = Module.new do
+    include Writing
+
+    def as_json(*) = {"nested" => [true, {"id" => 1}]}
+  end
+  WrittenObject = Class.new do
+    def to_json(*) = %({ "written": "<itself>" })
+
+    def as_json(*) = {"nested" => true}
+  end
+  WrittenText = Class.new(String) { include Writing }
+  WrittenList = Class.new(Array) { include Writing }
+  WrittenHash = Class.new(Hash) { include Writing }
   TWICE = {}.compare_by_identity.tap { |hash| 2.times { |index| hash[+"name"] = index } }
 
   # As text, where it is one that Ruby can read.
