@@ -81,6 +81,15 @@ module Hikyaku
       ensure
         Stream.leave(self)
         @socket.close
+        finish(stream)
+      end
+
+      # The server may keep a descriptor of its own, and the client is to see the end all the same.
+      def finish(stream)
+        stream.shutdown if stream.is_a?(BasicSocket)
+      rescue IOError, SystemCallError
+        nil
+      ensure
         stream.close if stream.respond_to?(:close)
       end
 
