@@ -1107,8 +1107,7 @@ class Trunk {
     if (!missed) return false;
     this.cargo.attach(reader, topic, this.#history.next);
     for (const event of missed) this.#doorway.deliver([reader], event);
-    // One whose own trunk has ended was connected all the time.
-    if (this.open && reader.state !== "caught-up") this.#tellConnected([reader]);
+    if (this.open && reader.state !== "caught-up") this.#tellConnected([reader]); // else it was connected all the time: its own trunk has ended
     return true;
   }
 

@@ -27,6 +27,7 @@ module Suite
       %w[bookshop live live_processes meeting processes].map { |name| "rails_#{name}" }).map { |name| "test/system/#{name}_test.rb" }.freeze
 
     # What turbo-rails does differently where Action Cable is there too.
+    CABLE_ALONE = %w[test/rails/turbo_cable_class_test.rb].freeze
     CABLE = %w[broadcasting cable_class commit page refresh test_helper].map { |name| "test/rails/turbo_#{name}_test.rb" }.freeze
     # What has a database server of its own, and gems beside the others'.
     POSTGRESQL = %w[test/rails/outbox_postgresql_test.rb].freeze
@@ -85,9 +86,13 @@ module Suite
 
       # Rails changes Ruby's own classes: not beside other tests.
       def rails
-        files = Dir["test/rails/**/*_test.rb"] - POSTGRESQL
-        others = RAILS.map { |version, gemfile| process("rails #{version}", files, env: {"BUNDLE_GEMFILE" => File.expand_path(gemfile)}) }
-        [process("rails", files), *others, process("rails and cable", CABLE, env: {"HIKYAKU_TEST_CABLE" => "1"})]
+        files = Dir["test/rails/**/*_test.rb"] - POSTGRESQL - CABLE_ALONE
+        cable = {"HIKYAKU_TEST_CABLE" => "1"}
+        others = RAILS.flat_map do |version, gemfile|
+          env = {"BUNDLE_GEMFILE" => File.expand_path(gemfile)}
+          [process("rails #{version}", files, env: env), process("rails #{version} and cable", CABLE_ALONE, env: env.merge(cable))]
+        end
+        [process("rails", files), *others, process("rails and cable", CABLE, env: cable)]
       end
 
       def types
