@@ -197,8 +197,8 @@ class BenchTest < Minitest::Test
   test "all processes of a server are counted" do
     self.class.compiled
     port = Bench::Server.free_port
-    script = "#{Bench::Build.program("floor")} #{port} & sleep 60 & wait"
-    Bench::Server.run(["sh", "-c", "trap 'kill $(jobs -p)' TERM; #{script}"], port: port) { |server| assert_equal 3, server.pids.size }
+    script = "#{Bench::Build.program("floor")} #{port} & floor=$!; sleep 60 & trap \"kill $floor $!\" TERM; wait"
+    Bench::Server.run(["sh", "-c", script], port: port) { |server| assert_equal 3, server.pids.size }
   end
 
   test "subscribers with different tokens of both kinds are let in, the first time and again" do
