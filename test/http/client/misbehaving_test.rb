@@ -101,6 +101,27 @@ class HTTPClientMisbehavingTest < Minitest::Test
     end
   end
 
+  # On each connection it answers one request, and then says to the next that none came in time.
+  class CrossesRequests < Misbehaving::WellBehaved
+    def misbehave(connection, request)
+      return behave(connection, request) if (connection.instance_eval { @requests = @requests.to_i + 1 }) == 1
+      connection.write("HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+      connection.close
+    end
+  end
+
+  # RFC 9110, section 15.5.9.
+  test "a 408 that crosses a request on a connection that was idle is its end: the request is asked on another, but for a POST" do
+    Misbehaving.run(CrossesRequests.new) do |server|
+      client = self.client
+      bodies = Array.new(4) { |number| client.get(server.url("/#{number}")).body }
+      assert_equal Array.new(4) { |number| Misbehaving.body_of("/#{number}") }, bodies
+      client = self.client
+      client.get(server.url("/first"))
+      assert_equal 408, client.post(server.url("/post"), body: "x").status
+    end
+  end
+
   # 20 requests of each page, at random any habit at any of them.
   COUNT = Integer(ENV.fetch("HIKYAKU_TEST_RANDOM_PAGES", "200"))
   private_constant :COUNT

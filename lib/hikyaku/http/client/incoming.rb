@@ -47,6 +47,8 @@ module Hikyaku
           [error.surplus? ? :surplus : :doubtful, error]
         rescue Pipeline::Balked
           [:balked, nil]
+        rescue Pipeline::IdleTimeout
+          [:closed, nil]
         rescue Pipeline::Unwanted
           [:unwanted, nil]
         rescue Parser::Malformed => error

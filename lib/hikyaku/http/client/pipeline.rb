@@ -25,6 +25,10 @@ module Hikyaku
         class Balked < StandardError
         end
 
+        # The server closes a connection that was idle, and has crossed the request (RFC 9110, section 15.5.9).
+        class IdleTimeout < StandardError
+        end
+
         # Nobody wants the rest of an answer, and it is long.
         class Unwanted < StandardError
         end
@@ -158,6 +162,7 @@ module Hikyaku
           raise Doubtful, doubt if doubt
           known_by(exchange, response) if @tags && response.status == 200
           raise Balked if BALKS.include?(response.status) && exchange.pipelined? && @answered.positive? && @batch_size > 1
+          raise IdleTimeout if response.status == 408 && !response.keep_alive? && @answered.positive? && exchange.request.idempotent?
           @response = response
           @bytes = response.bytes
           exchange.begun_at ||= now
