@@ -104,7 +104,7 @@ class HTTPClientMisbehavingTest < Minitest::Test
   # On each connection it answers one request, and then says to the next that none came in time.
   class CrossesRequests < Misbehaving::WellBehaved
     def misbehave(connection, request)
-      return behave(connection, request) if (connection.instance_eval { @requests = @requests.to_i + 1 }) == 1
+      return behave(connection, request) if connection.instance_eval { @requests = @requests.to_i + 1 } == 1
       connection.write("HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
       connection.close
     end
