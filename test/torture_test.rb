@@ -20,14 +20,14 @@ class TortureTest < Minitest::Test
   end
 
   {
-    "does not sync" => ["power cuts", "def bring_to_disk(_, written, drops) = @lock.synchronize { @synced = written; @drops.sync(drops) }"],
-    "does not write" => ["kills", "def write_all(file, bytes, offset) = (bytes.bytesize > 4000) ? nil : super"]
-  }.each do |fault, (part, method)|
+    "does not sync" => ["power cuts", "Journal", "def bring_to_disk(_, written, drops) = @lock.synchronize { @synced = written; @drops.sync(drops) }"],
+    "does not write" => ["kills", "Journal::Files", "def write_all(file, bytes, offset) = (bytes.bytesize > 4000) ? nil : super"]
+  }.each do |fault, (part, owner, method)|
     test "it finds a journal that #{fault}" do
       File.write("#{@folder}/fault.rb", <<~RUBY)
         $LOAD_PATH.unshift(#{File.expand_path("../lib", __dir__).inspect})
         require "hikyaku/log/journal"
-        Hikyaku::Log::Journal.prepend(Module.new { private #{method} })
+        Hikyaku::Log::#{owner}.prepend(Module.new { #{method} })
       RUBY
       Dir.mkdir("#{@folder}/disk")
       out, status = torture("--seconds", "4", "--seed", "3", "#{@folder}/disk", ruby: ["-r#{@folder}/fault.rb"])

@@ -28,7 +28,7 @@ module Hikyaku
 
       # The topic for a string. O(1), beside parsing when it is asked for the first time.
       def [](string)
-        @cache[string] || Topic.new(-string, hub: @base, hub_path: @comparable_path).then { |topic| @cache.store(topic.value, topic) }
+        @cache.fetch(string) { Topic.new(-string, hub: @base, hub_path: @comparable_path) }
       end
 
       def size = @cache.size

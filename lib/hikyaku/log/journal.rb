@@ -361,7 +361,7 @@ module Hikyaku
 
       def put(batch)
         bytes = batch.to_bytes(@synced, @clock.call)
-        @guard.call("write to", @active.name) { write_all(@active.file, bytes, batch.offset) }
+        @guard.call("write to", @active.name) { @files.write_all(@active.file, bytes, batch.offset) }
         @lock.synchronize do
           @written = batch.last
           @dirty = true
@@ -371,8 +371,6 @@ module Hikyaku
         @stats.batches += 1
         @stats.bytes += bytes.bytesize
       end
-
-      def write_all(file, bytes, offset) = @files.write_all(file, bytes, offset)
 
       # Nothing is synced where no record asks for it: then only this notices that the file was deleted.
       def check_link
@@ -408,7 +406,7 @@ module Hikyaku
       # The header is on the disk before the name is, and the name before any record.
       def activate(segment)
         @guard.call("begin", segment.name) do
-          write_all(segment.file, Format.header(segment.header), 0)
+          @files.write_all(segment.file, Format.header(segment.header), 0)
           @files.sync(segment.file)
           @files.rename(segment.spare, segment.name)
           @files.sync_folder
@@ -451,7 +449,7 @@ module Hikyaku
       def finish
         bytes = Format.mark(@current.seed, @appended + 1, Format::CLOSE, @synced, @clock.call)
         @guard.call("write to", @current.name) do
-          write_all(@current.file, bytes, @batch.offset)
+          @files.write_all(@current.file, bytes, @batch.offset)
           @files.sync_data(@current.file)
         end
         @space_lock.synchronize do

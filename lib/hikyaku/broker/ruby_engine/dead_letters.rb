@@ -3,6 +3,7 @@
 require_relative "../../log/journal/errors"
 require_relative "../permission"
 require_relative "../wire/code"
+require_relative "text"
 
 module Hikyaku
   module Broker
@@ -46,7 +47,7 @@ module Hikyaku
 
         def describe(message)
           payload = (message.content || @parts.store.content(message)).byteslice(message.properties_size..)
-          {id: message.id, reason: message.death, words: Reports.text(message.reason), failures: message.failures, crashes: message.crashes,
+          {id: message.id, reason: message.death, words: Text.readable(message.reason), failures: message.failures, crashes: message.crashes,
            age_ms: @reports.age(message), bytes: message.size, payload: [payload.byteslice(0, SHOWN_BYTES)].pack("m0")}
         end
 

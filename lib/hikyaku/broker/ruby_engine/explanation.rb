@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "text"
 require_relative "timer_wheel"
 
 module Hikyaku
@@ -38,7 +39,7 @@ module Hikyaku
 
         private
 
-        def text(bytes) = Reports.text(bytes)
+        def text(bytes) = Text.readable(bytes)
 
         # To the millisecond as long as the wall clock was not set; then to a slot of the timer, which is what counts.
         def left(wall, timer)

@@ -9,6 +9,7 @@ require_relative "../wire/type"
 require_relative "message"
 require_relative "pending_ack"
 require_relative "producers"
+require_relative "text"
 
 module Hikyaku
   module Broker
@@ -137,13 +138,11 @@ module Hikyaku
 
         def find_queue(session, name, kind, key, right)
           own = kind == 1 && right == Permission::RECEIVE
-          return [Wire::Code::FORBIDDEN, "this client may not do this with #{text(key)}"] unless own || session.may?(right, key)
+          return [Wire::Code::FORBIDDEN, "this client may not do this with #{Text.readable(key)}"] unless own || session.may?(right, key)
           @parts.queues.find_or_create(name, kind, key) || [Wire::Code::LIMIT, "there are #{@limits.max_queues} queues, as many as there may be"]
         end
 
         def refuse(session, id, (code, sentence)) = @parts.output.refuse(session, id, code, sentence, retry_after: retry_after(code))
-
-        def text(bytes) = bytes.dup.force_encoding(Encoding::UTF_8).scrub
 
         def well_formed?(item) = item.properties_size.zero? || Wire::Properties.well_formed?(item.content, item.properties_size)
 
@@ -210,7 +209,7 @@ module Hikyaku
         def sentence(code, queue, content)
           case code
           when Wire::Code::SEQUENCE then "this number is more than #{Producer::WINDOW} above what is settled: use those below first"
-          when Wire::Code::QUEUE_FULL then "the queue #{text(queue.key)} is full: it holds #{queue.messages} messages"
+          when Wire::Code::QUEUE_FULL then "the queue #{Text.readable(queue.key)} is full: it holds #{queue.messages} messages"
           when Wire::Code::OVERLOADED then "messages take as much memory as broker_max_memory permits"
           when Wire::Code::DISK_FULL then @parts.store.full_because
           when Wire::Code::LIMIT then Producers::ALL_CONNECTED

@@ -102,8 +102,6 @@ module Hikyaku
           @producers[producer.identity] = producer
         end
 
-        def restored(identity) = @producers[identity]
-
         def delete(identity) = @producers.delete(identity)
 
         # After a restart: those that have numbered nothing are not kept, nor are those beyond the limit.

@@ -2,6 +2,7 @@
 
 require_relative "heap"
 require_relative "priority_fifo"
+require_relative "text"
 
 module Hikyaku
   module Broker
@@ -55,7 +56,7 @@ module Hikyaku
 
         # Whether a queue of this kind may have this name.
         def self.name?(name, kind)
-          name.bytesize.between?(1, 255) && !name.match?(CONTROL) && (kind == 1 || !name.start_with?("@")) && name.dup.force_encoding(Encoding::UTF_8).valid_encoding?
+          name.bytesize.between?(1, 255) && !name.match?(CONTROL) && (kind == 1 || !name.start_with?("@")) && Text.utf8?(name)
         end
 
         def initialize(name, kind, number)

@@ -5,6 +5,7 @@ require_relative "../permission"
 require_relative "../wire"
 require_relative "dead_letters"
 require_relative "explanation"
+require_relative "text"
 
 module Hikyaku
   module Broker
@@ -14,8 +15,6 @@ module Hikyaku
         DEFAULT_LIMIT = 100
         MAX_LIMIT = 10_000
         private_constant :DEFAULT_LIMIT, :MAX_LIMIT
-
-        def self.text(bytes) = bytes.dup.force_encoding(Encoding::UTF_8).scrub
 
         def initialize(parts)
           @parts = parts
@@ -81,7 +80,7 @@ module Hikyaku
 
         private
 
-        def text(bytes) = Reports.text(bytes)
+        def text(bytes) = Text.readable(bytes)
 
         def limit_of(frame) = frame.limit.zero? ? DEFAULT_LIMIT : [frame.limit, MAX_LIMIT].min
 

@@ -4,6 +4,7 @@ require_relative "../level"
 require_relative "../wire/code"
 require_relative "../wire/type"
 require_relative "messages"
+require_relative "text"
 
 module Hikyaku
   module Broker
@@ -61,7 +62,7 @@ module Hikyaku
 
         def nack(session, frame)
           return @parts.output.invalid(session, frame.id, "NACK is of kind 0, 1 or 2, not #{frame.kind}") if frame.kind > 2
-          unless frame.words.bytesize <= MAX_REASON_BYTES && frame.words.dup.force_encoding(Encoding::UTF_8).valid_encoding?
+          unless frame.words.bytesize <= MAX_REASON_BYTES && Text.utf8?(frame.words)
             return @parts.output.invalid(session, frame.id, "the words of a NACK are 1,024 bytes of UTF-8 at most")
           end
           delivery = session.deliveries[frame.delivery] or return refuse_stale(session, frame.id, frame.delivery)
