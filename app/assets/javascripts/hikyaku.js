@@ -1107,7 +1107,7 @@ class Trunk {
     if (!missed) return false;
     this.cargo.attach(reader, topic, this.#history.next);
     for (const event of missed) this.#doorway.deliver([reader], event);
-    if (this.open && reader.state !== "caught-up") this.#tellConnected([reader]); // else it was connected all the time: its own trunk has ended
+    if (this.open) this.#tellConnected([reader]);
     return true;
   }
 
@@ -2032,12 +2032,14 @@ class Exchange {
     if (event.identified) for (const reader of readers) reader.cursor = event.id;
   }
 
-  // A page that lacks something lacks it until it has it: what comes after a gap is told again when the connection is new.
+  // A page that lacks something lacks it until it has it: what comes after a gap is told again when the connection is new. One that
+  // nobody told that it was cut off hears nothing of another connection in the place of its own.
   tell(readers, state, detail) {
     const good = state === "connected" || state === "caught-up";
     const news = [...readers].filter((reader) => {
       if (reader.state === state && state !== "gap") return false;
       if (state === "caught-up" && reader.state !== "connected") return false;
+      if (state === "connected" && reader.state === "caught-up") return false;
       return !(good && reader.state === "gap");
     });
     for (const reader of news) reader.state = state;

@@ -97,12 +97,14 @@ export class Exchange {
     if (event.identified) for (const reader of readers) reader.cursor = event.id;
   }
 
-  // A page that lacks something lacks it until it has it: what comes after a gap is told again when the connection is new.
+  // A page that lacks something lacks it until it has it: what comes after a gap is told again when the connection is new. One that
+  // nobody told that it was cut off hears nothing of another connection in the place of its own.
   tell(readers, state, detail) {
     const good = state === "connected" || state === "caught-up";
     const news = [...readers].filter((reader) => {
       if (reader.state === state && state !== "gap") return false;
       if (state === "caught-up" && reader.state !== "connected") return false;
+      if (state === "connected" && reader.state === "caught-up") return false;
       return !(good && reader.state === "gap");
     });
     for (const reader of news) reader.state = state;

@@ -71,7 +71,7 @@ export class Trunk {
     if (!missed) return false;
     this.cargo.attach(reader, topic, this.#history.next);
     for (const event of missed) this.#doorway.deliver([reader], event);
-    if (this.open && reader.state !== "caught-up") this.#tellConnected([reader]); // else it was connected all the time: its own trunk has ended
+    if (this.open) this.#tellConnected([reader]);
     return true;
   }
 

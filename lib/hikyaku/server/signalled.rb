@@ -29,7 +29,9 @@ module Hikyaku
 
         @logger.info("stopping on #{name}")
         impatience = hurry(signals, at_once)
-        return 1 unless stop
+        in_order = stop
+        # What a second signal closes can end the stop, too, before that signal ends the process.
+        return 1 if @at_once || !in_order
         @logger.info("stopped")
         0
       ensure
@@ -68,6 +70,7 @@ module Hikyaku
       def hurry(signals, at_once)
         Thread.new do
           nil until Signals::STOP.include?(signals.wait)
+          @at_once = true
           Thread.new(&at_once).join(AT_ONCE_SECONDS)
           exit!(1)
         end

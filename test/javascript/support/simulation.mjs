@@ -174,6 +174,7 @@ class Simulation {
       tab.exchange = this.exchange;
       tab.rejoin();
     }
+    for (const reader of this.pages.flatMap(({readers}) => readers)) reader.states.push("rejoined");
   }
 
   #nudge() {
@@ -183,6 +184,7 @@ class Simulation {
 
   #look(page, complete) {
     for (const reader of page.readers) {
+      if (/caught-up,connected/.test(reader.states)) this.mistakes.push(`${reader.tab.name} was told that it is connected while it was: ${reader.states}`);
       if (reader.states.includes("gap")) {
         this.gaps += 1;
         this.#end(page);
