@@ -2,13 +2,13 @@
 
 require_relative "hikyaku/error"
 require_relative "hikyaku/version"
-require_relative "hikyaku/companion/folder"
+require_relative "hikyaku/server/sidecar/folder"
 require_relative "hikyaku/config"
 require_relative "hikyaku/hub"
-require_relative "hikyaku/reactor"
-require_relative "hikyaku/publisher"
-require_relative "hikyaku/relay"
-require_relative "hikyaku/event_source"
+require_relative "hikyaku/server/reactor"
+require_relative "hikyaku/client/publisher"
+require_relative "hikyaku/server/relay"
+require_relative "hikyaku/client/event_source"
 require_relative "hikyaku/web"
 require_relative "hikyaku/server"
 
@@ -22,7 +22,7 @@ require_relative "hikyaku/server"
 #
 #     Hikyaku.connect("unix:/run/hikyaku.sock", key: ENV.fetch("KEY"))
 #
-# or has a hub beside it, which `plugin :hikyaku` of Puma runs (Relay), or which the server of the same Rails application has in
+# or has a hub beside it, which `plugin :hikyaku` of Puma runs (Server::Relay), or which the server of the same Rails application has in
 # development. In all of them, `Hikyaku.publish` reaches the subscribers; anywhere else it raises.
 module Hikyaku
   @lock = Mutex.new
@@ -111,19 +111,19 @@ module Hikyaku
       hub = self.hub
       return local(hub) if hub
       @publisher || beside or raise NoHub, "no hub is known here, so the update would reach no subscriber: #{absence}; " \
-        "start the server, or say where the hub is: HIKYAKU_COMPANION names the folder of a Puma with `plugin :hikyaku`; or set the hub's " \
+        "start the server, or say where the hub is: HIKYAKU_SIDECAR names the folder of a Puma with `plugin :hikyaku`; or set the hub's " \
         "address (Hikyaku.connect, or in Rails config.hikyaku.hub, which the generated initializer takes from HIKYAKU_HUB)"
     end
 
     def absence
-      folder = Hikyaku::Companion::Folder.default
+      folder = Hikyaku::Server::Sidecar::Folder.default
       folder ? "no server of this application and this user answers in #{folder}" : "this process holds no hub and is connected to none"
     end
 
     # To the hub that Puma runs beside its workers, when the environment says that there is one; else to the server that runs.
     # A process that lives longer than the server finds the next one: there the key is another.
     def beside
-      folder = Hikyaku::Companion::Folder.named || Hikyaku::Companion::Folder.found or return
+      folder = Hikyaku::Server::Sidecar::Folder.named || Hikyaku::Server::Sidecar::Folder.found or return
       edition = folder.edition
       known, publisher = @beside
       return publisher if publisher && (known == edition || edition.nil?)
@@ -148,4 +148,4 @@ module Hikyaku
   end
 end
 
-require_relative "hikyaku/railtie" if defined?(::Rails::Railtie)
+require_relative "hikyaku/rails/railtie" if defined?(::Rails::Railtie)

@@ -7,7 +7,7 @@ require "tmpdir"
 
 # `Hikyaku.publish` in a process that finds its hub by a folder, and outlives it.
 class BesideTest < Minitest::Test
-  Folder = Hikyaku::Companion::Folder
+  Folder = Hikyaku::Server::Sidecar::Folder
 
   def setup
     Hikyaku.reset
@@ -26,9 +26,9 @@ class BesideTest < Minitest::Test
   def serve(key, port)
     folder = Folder.new(@path, temporary: false)
     config = Hikyaku::Config.new(listen: "unix:#{folder.socket}", resource_identifier: "http://localhost:#{port}/hub", path: "/hub", anonymous: true,
-      issuers: [{issuer: "companion", publisher_key: key * 40}])
+      issuers: [{issuer: "sidecar", publisher_key: key * 40}])
     @server = Hikyaku::Server.new(config, logger: Logger.new(nil)).start
-    folder.tell(path: "/hub", resource_identifier: config.resource_identifier, issuer: "companion", key: key * 40)
+    folder.tell(path: "/hub", resource_identifier: config.resource_identifier, issuer: "sidecar", key: key * 40)
   end
 
   {
@@ -49,7 +49,7 @@ class BesideTest < Minitest::Test
   test "in the default folder a hub that is gone is none; in one that the environment names it is away" do
     Folder.default = @path
     error = assert_raises(Hikyaku::NoHub) { Hikyaku.publish("/books", "x") }
-    assert_match(/no server of this application and this user answers in #{@path}; .*HIKYAKU_COMPANION.*HIKYAKU_HUB/, error.message)
+    assert_match(/no server of this application and this user answers in #{@path}; .*HIKYAKU_SIDECAR.*HIKYAKU_HUB/, error.message)
     serve("a", 3000)
     Hikyaku.publish("/books", "x")
     @server.stop
@@ -58,6 +58,6 @@ class BesideTest < Minitest::Test
     assert_raises(Hikyaku::Publisher::Unreachable) { Hikyaku.publish("/books", "x") }
     ENV[Folder::VARIABLE] = "#{@path}/nowhere"
     Hikyaku.reset
-    assert_raises(Hikyaku::Companion::Absent) { Hikyaku.publish("/books", "x") }
+    assert_raises(Hikyaku::Server::Sidecar::Absent) { Hikyaku.publish("/books", "x") }
   end
 end

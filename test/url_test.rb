@@ -3,7 +3,7 @@
 require "open3"
 require "rbconfig"
 require_relative "test_helper"
-require "hikyaku/url"
+require "hikyaku/support/url"
 
 class UrlTest < Minitest::Test
   URL = Hikyaku::URL
@@ -138,7 +138,7 @@ class UrlTest < Minitest::Test
     script = <<~RUBY
       require "uri"
       before = [URI::DEFAULT_PARSER, URI::Generic.ancestors, URI("http://h/a b".sub(" ", "")).to_s]
-      require "hikyaku/url"
+      require "hikyaku/support/url"
       Hikyaku::URL.parse("https://é.com/")
       p before == [URI::DEFAULT_PARSER, URI::Generic.ancestors, URI("http://h/ab").to_s]
       require "uri/whatwg_parser"

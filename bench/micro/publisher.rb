@@ -6,7 +6,7 @@
 require "json"
 require "socket"
 require "tmpdir"
-require_relative "../../lib/hikyaku/publisher"
+require_relative "../../lib/hikyaku/client/publisher"
 require_relative "../harness/measure"
 
 rounds, seconds = Measure.options(rounds: 7, seconds: 0.3)

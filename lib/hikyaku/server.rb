@@ -6,7 +6,7 @@ require_relative "server/dated"
 require_relative "server/lifeline"
 require_relative "server/listener"
 require_relative "server/log"
-require_relative "open_files"
+require_relative "server/open_files"
 require_relative "server/operations"
 require_relative "server/request_log"
 require_relative "server/signalled"
@@ -151,7 +151,7 @@ module Hikyaku
     # Connections that other processes have accepted.
     def take_over
       return unless @config.handover
-      require_relative "handover"
+      require_relative "server/handover"
       Handover::Receiver.new(@config.handover, logger: @logger) { |socket, request| @app.reactor.adopt(socket, request) }
     rescue SystemCallError => error
       raise CannotListen, "cannot take connections over at #{@config.handover}: #{error.class.new.message.downcase}"

@@ -2,8 +2,8 @@
 
 require "ipaddr"
 require_relative "hub"
-require_relative "open_files"
-require_relative "puma_timeouts"
+require_relative "server/open_files"
+require_relative "server/puma_timeouts"
 require_relative "web/authorization"
 require_relative "web/body_limit"
 require_relative "web/challenge"
@@ -25,7 +25,7 @@ require_relative "web/wishes"
 
 module Hikyaku
   # The hub as a Rack application: publishing, subscribing, the subscription API, the metadata, and in developer mode
-  # the page. Policy lives here; the bytes go through the Reactor.
+  # the page. Policy lives here; the bytes go through the Server::Reactor.
   #
   #     run Hikyaku::Web.new(Hikyaku::Config.new(publisher_key: ENV["KEY"], subscriber_key: ENV["KEY"]))
   class Web
@@ -40,7 +40,7 @@ module Hikyaku
     attr_reader :config
     # @return [Authorization]
     attr_reader :authorization
-    # @return [Reactor, NativeReactor]
+    # @return [Server::Reactor, Server::NativeReactor]
     attr_reader :reactor
     # @return [Refusals] what was refused, by reason
     attr_reader :refusals
@@ -55,7 +55,7 @@ module Hikyaku
       @logger = logger
       @hub = hub ||= Web.hub(config, logger: logger)
       # Here, for who connects before anybody asks anything; in `call` for a server that is loaded after its application.
-      PumaTimeouts.install(logger)
+      Server::PumaTimeouts.install(logger)
       @reactor = reactor_of(hub)
       @authorization = authorize(config)
       watch_keys if @authorization.refreshable?
@@ -87,7 +87,7 @@ module Hikyaku
       Hub.new(hub_url: config.hub_url, engine: engine(config.engine), subscriptions: config.subscriptions,
         history: config.history, heartbeat: config.heartbeat, max_lifetime: config.max_lifetime,
         gap_policy: policies.empty? ? nil : GapPolicy.new(policies, config.hub_url),
-        max_connections: config.max_connections || OpenFiles.for_subscribers(Process.getrlimit(:NOFILE).first),
+        max_connections: config.max_connections || Server::OpenFiles.for_subscribers(Process.getrlimit(:NOFILE).first),
         max_connections_per_address: config.max_connections_per_address,
         max_pattern_cost_total: config.max_pattern_cost_total, max_pattern_cost_per_address: config.max_pattern_cost_per_address,
         max_pattern_cost_per_beginning: cost_per_beginning(config),
@@ -121,7 +121,7 @@ module Hikyaku
     # @param env [Hash] a Rack environment
     # @return [Array(Integer, Hash, #call)] a Rack response
     def call(env)
-      @timeouts_kept ||= PumaTimeouts.install(@logger)
+      @timeouts_kept ||= Server::PumaTimeouts.install(@logger)
       request = Request.new(env, **@reading)
       request.check!(max_bytes: @max_body_bytes)
       status, headers, body = respond(request)
@@ -191,13 +191,13 @@ module Hikyaku
     def reactor_of(hub)
       options = {write_timeout: @config.write_timeout, logger: @logger}
       if hub.drive { |engine| engine.is_a?(Hub::RubyEngine) }
-        require_relative "reactor"
-        Reactor.new(hub, **options)
+        require_relative "server/reactor"
+        Server::Reactor.new(hub, **options)
       else
-        require_relative "native_reactor"
+        require_relative "server/native_reactor"
         # One loop ends for hub and broker together.
         options[:drain_timeout] = @config.broker_drain if @config.broker
-        NativeReactor.new(hub, io_uring: @config.io_uring, **options)
+        Server::NativeReactor.new(hub, io_uring: @config.io_uring, **options)
       end
     end
 

@@ -4,8 +4,8 @@ require "test_helper"
 require "socket"
 require "timeout"
 require "hikyaku/hub"
-require "hikyaku/native_reactor"
-require "hikyaku/reactor"
+require "hikyaku/server/native_reactor"
+require "hikyaku/server/reactor"
 
 # Both reactors, each with its engine, carry the same random sequence over real sockets: whatever arrives is the same, byte
 # for byte, however slowly it is read.
@@ -53,8 +53,8 @@ class ReactorsDifferTest < Minitest::Test
 
   def sides
     key = Random.bytes(16)
-    [Side.new(Hikyaku::Reactor, engine: Hikyaku::Hub::RubyEngine, cipher: Hikyaku::Log::PositionCipher.new(key: key)),
-      Side.new(Hikyaku::NativeReactor, engine: Hikyaku::Hub::NativeEngine, key: key)]
+    [Side.new(Hikyaku::Server::Reactor, engine: Hikyaku::Hub::RubyEngine, cipher: Hikyaku::Log::PositionCipher.new(key: key)),
+      Side.new(Hikyaku::Server::NativeReactor, engine: Hikyaku::Hub::NativeEngine, key: key)]
   end
 
   def matchers(random, most)

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 require "support/integration"
-require "hikyaku/event_source"
-require "hikyaku/publisher"
+require "hikyaku/client/event_source"
+require "hikyaku/client/publisher"
 
 # kill -9 and a restart on the same port, under load.
 class CrashTest < Integration::Test

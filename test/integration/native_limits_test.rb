@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "support/native_test"
-require "hikyaku/open_files"
+require "hikyaku/server/open_files"
 require "tmpdir"
 
 # How many connections the server of the engine in C takes, from where, and what it does when there is no room for more.
@@ -51,7 +51,7 @@ class Integration::NativeLimitsTest < Integration::NativeTest
 
   test "connections beyond the limit of open files are told when to come back, before they have asked, and the hub goes on" do
     hub = start_native(rlimit_nofile: 300)
-    room = Hikyaku::OpenFiles.for_connections(300)
+    room = Hikyaku::Server::OpenFiles.for_connections(300)
     stream = follow(hub, BOOK)
     # Who has not sent a whole head would make room after a while.
     busy = Array.new(room - 1) { socket(hub).tap { |each| each.write("POST /.well-known/mercure HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nx") } }
@@ -76,7 +76,7 @@ class Integration::NativeLimitsTest < Integration::NativeTest
     stream = follow(hub, BOOK)
     quiet = Array.new(5) { connect(hub).tap { |each| each.write("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n") } }
     quiet.each { |each| assert_equal 200, answer(each).status }
-    Array.new(Hikyaku::OpenFiles.for_connections(300) - 6) { socket(hub) }
+    Array.new(Hikyaku::Server::OpenFiles.for_connections(300) - 6) { socket(hub) }
     assert_equal 429, hub.get("/healthz").status
     sleep 1.1
     4.times { assert_equal 200, hub.get("/healthz").status }

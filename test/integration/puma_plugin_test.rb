@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "hikyaku/event_source"
+require "hikyaku/client/event_source"
 require "support/access_tokens"
 require "support/client_process"
 require "support/counting_client"
@@ -118,13 +118,13 @@ class PumaPluginTest < Minitest::Test
       serve(**MODES[name])
       stream = @server.follow
       hub = @server.hub
-      companion = @server.companion
+      sidecar = @server.sidecar
       assert_match(/\A#/, publish(1))
       @server.signal(signal)
       @server.status
       assert gone?(hub), "#{name}, #{signal}"
       assert_equal [%w[1], true], [stream.rest.map(&:data), stream.retry_after > 0], name
-      refute_path_exists companion
+      refute_path_exists sidecar
       refute_match(/has ended|WARN|ERROR|cut off/, @server.log)
       @server.stop
     end
@@ -135,12 +135,12 @@ class PumaPluginTest < Minitest::Test
       serve(**mode)
       stream = @server.follow
       hub = @server.hub
-      companion = @server.companion
+      sidecar = @server.sidecar
       @server.signal("KILL")
       @server.status
       stream.rest
       @server.await("the end of the hub (#{name})") { gone?(hub) }
-      refute_path_exists companion
+      refute_path_exists sidecar
       @server.stop
     end
   end
@@ -231,10 +231,10 @@ class PumaPluginTest < Minitest::Test
 
   test "a folder that the environment names is where the hub is, for other processes to know" do
     Dir.mktmpdir do |folder|
-      serve(env: {"HIKYAKU_COMPANION" => "#{folder}/hub"})
+      serve(env: {"HIKYAKU_SIDECAR" => "#{folder}/hub"})
       stream = @server.follow
       output, status = ClientProcess.run("bundle", "exec", "ruby", "-I#{PumaServer::ROOT}/lib", "-e", 'require "hikyaku"; print Hikyaku.publish("/news", "elsewhere")',
-        env: {"HIKYAKU_COMPANION" => "#{folder}/hub", "BUNDLE_GEMFILE" => "#{PumaServer::ROOT}/Gemfile"})
+        env: {"HIKYAKU_SIDECAR" => "#{folder}/hub", "BUNDLE_GEMFILE" => "#{PumaServer::ROOT}/Gemfile"})
       assert_predicate status, :success?
       assert_equal [output, "elsewhere"], stream.next.then { |event| [event.id, event.data] }
       @server.stop
@@ -304,7 +304,7 @@ class PumaPluginTest < Minitest::Test
       refute_predicate status, :success?, line
       assert_equal 1, @server.log.lines.grep(/ERROR: Hikyaku: /).grep(sentence).size, @server.log
       refute_match(/Listening|backtrace|\.rb:\d+:in/, @server.log)
-      assert_nil @server.companion
+      assert_nil @server.sidecar
       @server.stop
     end
   end
@@ -315,7 +315,7 @@ class PumaPluginTest < Minitest::Test
     key = @server.about["key"]
     shown = Dir["/proc/[0-9]*/cmdline"].map { |path| File.binread(path) rescue "" }.join # rubocop:disable Style/RescueModifier
     environments = [@server.pid, @server.hub, *@server.workers].map { |pid| File.binread("/proc/#{pid}/environ") }.join
-    assert_includes shown, "unix:#{@server.companion}/hub.sock"
+    assert_includes shown, "unix:#{@server.sidecar}/hub.sock"
     [secret, key].each { |each| refute_includes shown + environments + @server.log, each }
   end
 end

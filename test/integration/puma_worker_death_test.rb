@@ -52,7 +52,7 @@ class PumaWorkerDeathTest < Minitest::Test
         @app.call(env)
       end
     end)
-    use Hikyaku::Relay
+    use Hikyaku::Server::Relay
     run ->(env) do
       broadcaster[:dies] = env["PATH_INFO"][%r{\A/die/(.+)\z}, 1]
       [200, {}, [Process.pid.to_s]]

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 require "support/integration"
-require "hikyaku/event_source"
-require "hikyaku/publisher"
+require "hikyaku/client/event_source"
+require "hikyaku/client/publisher"
 
 # The project's own clients against the hub's own process: the library's, and the commands as processes.
 class RubyClientsTest < Integration::Test

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "support/integration"
-require "hikyaku/publisher"
+require "hikyaku/client/publisher"
 
 # How the hub's own process ends when it is told to.
 class StopTest < Integration::Test

@@ -2,8 +2,8 @@
 
 require "support/integration"
 require "support/access_tokens"
-require "hikyaku/event_source"
-require "hikyaku/publisher"
+require "hikyaku/client/event_source"
+require "hikyaku/client/publisher"
 require "open3"
 
 # A hub that keeps its history: kill -9 and restarts on the same port, under load.

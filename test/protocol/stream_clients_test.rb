@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "hikyaku/event_source"
+require "hikyaku/client/event_source"
 require "support/protocol_test"
 require "support/snippets"
 

@@ -20,7 +20,7 @@ class BesideTheServerTest < Minitest::Test
       puts Hikyaku.publish("/visitors", line.chomp).inspect
     end
   RUBY
-  ABSENT = %r{Hikyaku: nothing is published: no hub is known here.*: no server of this application and this user answers in .*/tmp/hikyaku; start the server, .*HIKYAKU_COMPANION.*HIKYAKU_HUB}
+  ABSENT = %r{Hikyaku: nothing is published: no hub is known here.*: no server of this application and this user answers in .*/tmp/hikyaku; start the server, .*HIKYAKU_SIDECAR.*HIKYAKU_HUB}
 
   def setup
     @folder = RailsServer::Folder.new({**QUIET, **TASK})

@@ -8,7 +8,7 @@ require "stringio"
 require "support/rails_application"
 require "support/rails_settings"
 require "support/examination"
-require "hikyaku/railtie/doctor_task"
+require "hikyaku/rails/railtie/doctor_task"
 
 # `bin/rails hikyaku:doctor`, without Rails' own start.
 class DoctorTaskTest < Minitest::Test
@@ -94,7 +94,7 @@ class DoctorTaskTest < Minitest::Test
   test "the task hands over its argument, and ends with the code" do
     tasks = Rake.with_application do |rake|
       rake.define_task(Rake::Task, :environment)
-      load File.expand_path("../../lib/hikyaku/railtie/tasks.rake", __dir__)
+      load File.expand_path("../../lib/hikyaku/rails/railtie/tasks.rake", __dir__)
     end
     seen = nil
     Hikyaku::Railtie::DoctorTask.stub(:run, ->(settings, url) { (seen = [settings, url]) && 1 }) do

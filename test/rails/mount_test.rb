@@ -35,7 +35,7 @@ class MountTest < Minitest::Test
 
   test "where Puma runs the hub beside its workers, requests are for that, and no worker holds one" do
     Dir.mktmpdir do |folder|
-      ENV["HIKYAKU_COMPANION"] = folder
+      ENV["HIKYAKU_SIDECAR"] = folder
       in_environment("production") do
         mount = Hikyaku::Railtie::Mount.new(settings)
         env = Rack::MockRequest.env_for(PATH, "rack.multiprocess" => true)
@@ -47,7 +47,7 @@ class MountTest < Minitest::Test
       response = request("GET", PATH, hub: "unix:/run/hub.sock", resource_identifier: "https://hub.example.com/live")
       assert_equal 307, response.status, "what is set counts more"
     ensure
-      ENV.delete("HIKYAKU_COMPANION")
+      ENV.delete("HIKYAKU_SIDECAR")
     end
   end
 

@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "support/outbox/database"
-require "hikyaku/outbox"
+require "hikyaku/rails/outbox"
 
 # Publishes that are part of a transaction: what is stored, what becomes of it, and in which order.
 class OutboxTest < Minitest::Test

@@ -106,7 +106,7 @@ class RailsPumaPluginTest < Minitest::Test
     cookie = HttpClient.new(@shop.port).request("POST", "/session", headers: {"host" => "localhost"}).headers.filter_map { |name, value| value[/\A[^;]+/] if name == "set-cookie" }.join("; ")
     assert_match(/mercure_access_token=/, cookie)
     stream = follow("match=/takings", headers: {"cookie" => cookie})
-    [{}, {HIKYAKU_COMPANION: "#{@folder.path}/tmp/hikyaku"}].each do |env|
+    [{}, {HIKYAKU_SIDECAR: "#{@folder.path}/tmp/hikyaku"}].each do |env|
       output, status = @folder.run("bin/rails", "runner", 'print Hikyaku.publish("/takings", "private", private: true)', **env)
       assert status.success?, output
       assert_equal "private", stream.next.data

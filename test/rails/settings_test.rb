@@ -158,7 +158,7 @@ class SettingsTest < Minitest::Test
   end
 
   test "the hub of its own process listens where the application publishes" do
-    require "hikyaku/railtie/standalone"
+    require "hikyaku/rails/railtie/standalone"
     in_environment("production") do
       {
         "unix:/run/hub.sock" => ["unix:/run/hub.sock", PATH], "unix:/run/hub.sock:/hub" => ["unix:/run/hub.sock", "/hub"],

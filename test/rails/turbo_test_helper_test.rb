@@ -4,7 +4,7 @@ require "test_helper"
 require "support/turbo_application"
 require "active_support/test_case"
 require "fileutils"
-require "hikyaku/turbo/system_test_helper"
+require "hikyaku/rails/turbo/system_test_helper"
 require "tmpdir"
 
 # turbo-rails' own assertions, as an application's tests use them.

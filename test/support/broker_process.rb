@@ -38,8 +38,8 @@ class BrokerProcess
   def self.missing
     return if ENGINE == "ruby"
     return Sanitizers.missing if Sanitizers.wanted?
-    require "hikyaku/native_reactor"
-    "the engine in C that was built has no broker: bin/compile" unless Hikyaku::NativeReactor.private_method_defined?(:_listen_broker)
+    require "hikyaku/server/native_reactor"
+    "the engine in C that was built has no broker: bin/compile" unless Hikyaku::Server::NativeReactor.private_method_defined?(:_listen_broker)
   rescue LoadError => error
     error.message
   end

@@ -11,7 +11,7 @@ module PublicInterface
     Hikyaku::Web
     Hikyaku::Web::TokenMaker
     Hikyaku::Publisher
-    Hikyaku::Relay
+    Hikyaku::Server::Relay
     Hikyaku::EventSource
     Hikyaku::EventSource::Event
     Hikyaku::HTTP::Parser
@@ -91,10 +91,10 @@ module PublicInterface
   end
 
   def self.file_of(name)
-    words = name.split("::").map { |word| word.gsub(/([a-z])([A-Z])/, '\1_\2').downcase }
-    file = "#{words.join("/")}.rb"
-    # Errors stand together.
-    File.file?(File.join(Architecture::LIB, file)) ? file : "#{words[..-2].join("/")}/errors.rb"
+    top, *words = name.split("::").map { |word| word.gsub(/([a-z])([A-Z])/, '\1_\2').downcase }
+    # Some folders only group, and errors stand together.
+    ["", "client/", "rails/", "support/"].product([words, [*words[..-2], "errors"]]).map { |group, path| "#{top}/#{group}#{path.join("/")}.rb" }
+      .find { |file| File.file?(File.join(Architecture::LIB, file)) } || "#{top}.rb"
   end
   private_class_method :file_of
 end

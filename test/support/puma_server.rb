@@ -17,7 +17,7 @@ class PumaServer
   # An application that publishes what it is asked to, and says who did it.
   APPLICATION = <<~'RUBY'
     require "hikyaku"
-    use Hikyaku::Relay
+    use Hikyaku::Server::Relay
     run ->(env) do
       name, *values = env["PATH_INFO"].delete_prefix("/").split("/")
       case name
@@ -85,10 +85,10 @@ class PumaServer
   def follow(topic = "/news") = client.stream("GET", "#{path}?match=#{topic}")
 
   # @return [String, nil] where the hub is
-  def companion = Dir["#{folder}/hikyaku-*"].first
+  def sidecar = Dir["#{folder}/hikyaku-*"].first
 
   # @return [Hash]
-  def about = JSON.parse(File.read("#{companion}/hub.json"))
+  def about = JSON.parse(File.read("#{sidecar}/hub.json"))
 
   # @return [Integer] of the hub's process
   def hub = about["pid"]

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "hikyaku/relay"
+require "hikyaku/server/relay"
 require "hikyaku/server"
 require "logger"
 require "puma"
@@ -17,7 +17,7 @@ class RelayedHub
   attr_reader :port
   # @return [HttpClient]
   attr_reader :client
-  # @return [Hikyaku::Companion::Folder]
+  # @return [Hikyaku::Server::Sidecar::Folder]
   attr_reader :folder
 
   # @param app [#call, nil] behind the relay
@@ -25,12 +25,12 @@ class RelayedHub
   # @param wrap [#call, nil] makes the application that Puma gets of the relay
   # @param settings [Hash] of Hikyaku::Config, beside HubServer's
   def initialize(app: nil, tls: nil, wrap: nil, **settings)
-    @folder = Hikyaku::Companion::Folder.new(Dir.mktmpdir("relay"), temporary: true)
+    @folder = Hikyaku::Server::Sidecar::Folder.new(Dir.mktmpdir("relay"), temporary: true)
     @settings = HubServer::SETTINGS.merge(engine: "c", listen: "unix:#{@folder.socket}", handover: @folder.handover, **settings).reject { |_, value| value == :absent }
     start
     config = @server.config
     @folder.tell(path: config.path, resource_identifier: config.resource_identifier, hub_url: config.hub_url, max_request_bytes: config.max_request_bytes)
-    relay = Hikyaku::Relay.new(app, folder: @folder)
+    relay = Hikyaku::Server::Relay.new(app, folder: @folder)
     serve(wrap ? wrap.call(relay) : relay, tls)
     @client = HttpClient.new(@port, tls: !tls.nil?)
   end
@@ -50,7 +50,7 @@ class RelayedHub
 
   def stop
     @server.stop
-    Hikyaku::Relay.shutdown
+    Hikyaku::Server::Relay.shutdown
     @puma.stop(true)
     @folder.remove
   end

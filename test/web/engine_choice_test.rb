@@ -18,7 +18,7 @@ class EngineChoiceTest < Minitest::Test
       p [web.config.engine, web.reactor.class]
     RUBY
     assert_match WARNING, output
-    assert_match(/\["ruby", Hikyaku::Reactor\]/, output)
+    assert_match(/\["ruby", Hikyaku::Server::Reactor\]/, output)
   end
 
   test "whoever has no developer mode is told, in one line, what to set in a library, in Rails and in the shell" do

@@ -2,7 +2,7 @@
  *
  *     Hikyaku::Broker::NativeEngine ──┐
  *     …::Session ─────────────────────┼──► rb_hk_broker_t: broker, lock
- *     Hikyaku::NativeReactor ─────────┘
+ *     Hikyaku::Server::NativeReactor ─────────┘
  *
  * The rules of rb_hk.h hold. A session is known to the engine by its number, which Ruby has its object under.
  */

@@ -30,7 +30,7 @@ static size_t hello_size(const void *data)
 }
 
 static const rb_data_type_t hello_type = {
-    .wrap_struct_name = "Hikyaku::NativeReactor::Hello",
+    .wrap_struct_name = "Hikyaku::Server::NativeReactor::Hello",
     .function = {.dmark = NULL, .dfree = hello_free, .dsize = hello_size},
     .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
 };

@@ -2,7 +2,7 @@
  *
  *     Hikyaku::Hub::NativeEngine ──┐
  *     …::Compiled (matcher, grant) ├──► rb_hk_core_t: hub, gate, lock
- *     Hikyaku::NativeReactor ──────┤         ▲
+ *     Hikyaku::Server::NativeReactor ──────┤         ▲
  *     …::Request, …::Hello ────────┴──► rb_hk_driver_t: loop
  *
  * A broker's engine is in rb_broker.h; a loop may have a hub, a broker, or both.
@@ -190,7 +190,7 @@ void rb_hk_init_change(VALUE engine_class);     /* rb_change.c */
 void rb_hk_init_delivery(VALUE engine_class);   /* rb_delivery.c */
 void rb_hk_init_keeper(VALUE engine_class);     /* rb_keeper.c */
 void rb_hk_init_figures(VALUE engine_class);    /* rb_figures.c */
-void rb_hk_init_reactor(VALUE module);          /* rb_reactor.c */
+void rb_hk_init_reactor(VALUE server_class);          /* rb_reactor.c */
 void rb_hk_init_gate(VALUE reactor_class);      /* rb_gate.c */
 void rb_hk_init_request(VALUE reactor_class);   /* rb_request.c */
 void rb_hk_init_env(VALUE request_class);       /* rb_env.c */

@@ -53,7 +53,7 @@ static size_t reactor_size(const void *driver)
 }
 
 static const rb_data_type_t reactor_type = {
-    .wrap_struct_name = "Hikyaku::NativeReactor",
+    .wrap_struct_name = "Hikyaku::Server::NativeReactor",
     .function = {.dmark = NULL, .dfree = reactor_free, .dsize = reactor_size},
     .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
 };
@@ -331,9 +331,9 @@ static VALUE reactor_stats(VALUE self)
     return hash;
 }
 
-void rb_hk_init_reactor(VALUE module)
+void rb_hk_init_reactor(VALUE server_class)
 {
-    VALUE class = rb_define_class_under(module, "NativeReactor", rb_cObject);
+    VALUE class = rb_define_class_under(server_class, "NativeReactor", rb_cObject);
     rb_define_alloc_func(class, reactor_alloc);
     rb_undef_method(class, "initialize_copy");
     rb_define_private_method(class, "_open", reactor_open, 3);

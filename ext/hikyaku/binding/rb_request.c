@@ -22,7 +22,7 @@ static size_t request_size(const void *data)
 }
 
 static const rb_data_type_t request_type = {
-    .wrap_struct_name = "Hikyaku::NativeReactor::Request",
+    .wrap_struct_name = "Hikyaku::Server::NativeReactor::Request",
     .function = {.dmark = NULL, .dfree = request_free, .dsize = request_size},
     .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
 };

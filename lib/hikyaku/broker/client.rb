@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "json"
-require_relative "../secret"
+require_relative "../support/secret"
 require_relative "address"
 require_relative "level"
 require_relative "wire"

@@ -12,7 +12,7 @@ require_relative "permission"
 
 module Hikyaku
   module Broker
-    # The engine in C: the same contract as the RubyEngine, the same protocol, and the same files. A NativeReactor carries its
+    # The engine in C: the same contract as the RubyEngine, the same protocol, and the same files. A Hikyaku::Server::NativeReactor carries its
     # bytes without Ruby; while it does, only `stats` and `queues` are for others.
     #
     # In a forked child it is closed: the journal is the parent's.

@@ -3,7 +3,7 @@
 require "fileutils"
 require_relative "../broker"
 require_relative "../config"
-require_relative "../open_files"
+require_relative "../server/open_files"
 require_relative "../server/listener"
 require_relative "../server/signalled"
 require_relative "address"
@@ -45,7 +45,7 @@ module Hikyaku
 
       # @param config [Config]
       # @param logger [Logger]
-      # @param reactor [NativeReactor, nil] the hub's, which is to carry the broker, too; nil: it gets one of its own
+      # @param reactor [Hikyaku::Server::NativeReactor, nil] the hub's, which is to carry the broker, too; nil: it gets one of its own
       # @param connections [Integer, nil] clients for which a hub in the same process leaves room; nil: there is none
       def initialize(config, logger:, reactor: nil, connections: nil)
         @config = config
@@ -63,8 +63,8 @@ module Hikyaku
       # @raise [ConfigError]
       # @raise [NativeUnavailable]
       def start
-        files = OpenFiles.raise_limit
-        @connections ||= OpenFiles.for_broker(files, @config.broker_max_connections)
+        files = Hikyaku::Server::OpenFiles.raise_limit
+        @connections ||= Hikyaku::Server::OpenFiles.for_broker(files, @config.broker_max_connections)
         @authenticator = Authenticator.of(@config, logger: @logger)
         @doorkeeper = Doorkeeper.new(@authenticator, logger: @logger) if @authenticator
         # Who can connect is served.

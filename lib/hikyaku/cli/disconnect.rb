@@ -25,7 +25,7 @@ module Hikyaku
 
       def call(subject = nil)
         raise UsageError, "give a SUBJECT; see hikyaku disconnect --help" if subject.to_s.empty?
-        require_relative "../publisher"
+        require_relative "../client/publisher"
         publisher = Publisher.new(hub, token: publisher_token([topic(subject)]), insecure: !!@insecure)
         count = publisher.disconnect(subject: subject, revoke: !!@revoke)
         stdout.puts("#{count} #{(count == 1) ? "stream" : "streams"} closed")

@@ -35,7 +35,7 @@ module Hikyaku
         topics = [topic, *@topics].uniq
         data = stdin.read.to_s.dup.force_encoding(Encoding::UTF_8) if data == "-"
 
-        require_relative "../publisher"
+        require_relative "../client/publisher"
         publisher = Publisher.new(hub, token: publisher_token(topics), insecure: !!@insecure)
         stdout.puts(publisher.publish(topics: topics, data: data, **@fields))
       ensure

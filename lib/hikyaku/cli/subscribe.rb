@@ -48,7 +48,7 @@ module Hikyaku
 
       def call
         raise UsageError, "say which topics: give --match or --pattern; see hikyaku subscribe --help" if @parameters.empty?
-        require_relative "../event_source"
+        require_relative "../client/event_source"
         source = EventSource.new(hub, params: @parameters, token: token_source, last_event_id: @last_event_id.to_s, insecure: !!@insecure,
           on_open: -> { @opened = true }, on_error: method(:trouble))
         alarm(source)

@@ -2,7 +2,7 @@
 
 require "ipaddr"
 require "openssl"
-require_relative "../publisher/endpoint"
+require_relative "../client/publisher/endpoint"
 
 module Hikyaku
   class Doctor

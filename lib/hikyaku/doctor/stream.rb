@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../event_source/parser"
+require_relative "../client/event_source/parser"
 require_relative "exchange"
 
 module Hikyaku

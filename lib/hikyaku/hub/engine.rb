@@ -4,7 +4,7 @@ require_relative "form"
 
 module Hikyaku
   class Hub
-    # The contract of a hub engine: the log, the feeds and the cursors, free of I/O. A driver (the Reactor, a pump, a
+    # The contract of a hub engine: the log, the feeds and the cursors, free of I/O. A driver (the Server::Reactor, a pump, a
     # test) owns the sockets and the clock and moves the bytes:
     #
     #     engine.publish(update, …)                     something was published

@@ -28,7 +28,7 @@ module Hikyaku
 
   class Hub
     # The engine in C: the same contract as the RubyEngine, and the same bytes. Ruby compiles matchers and grants for it;
-    # it appends, matches and fans out. Beside the Hub's lock it has one of its own, so that a NativeReactor can carry its bytes
+    # it appends, matches and fans out. Beside the Hub's lock it has one of its own, so that a Server::NativeReactor can carry its bytes
     # without Ruby.
     #
     # Subscribers that the engine itself has let in, from a decision that it remembers, appear like any others.

@@ -4,11 +4,11 @@ require "json"
 require "puma"
 require "puma/server"
 require "rack/utils"
-require_relative "../puma_timeouts"
+require_relative "puma_timeouts"
 require_relative "dated"
 require_relative "http/client"
 require_relative "http/door"
-require_relative "../open_files"
+require_relative "open_files"
 require_relative "puma_log"
 
 module Hikyaku

@@ -6,7 +6,7 @@ require "socket"
 
 module Hikyaku
   class Server
-    # The other end of Companion::HubProcess: the way between this process and the one that started it to be its hub. Settings
+    # The other end of Sidecar::HubProcess: the way between this process and the one that started it to be its hub. Settings
     # come over it; the end of the other process, however it came, is the end of this one.
     class Lifeline
       VARIABLE = "HIKYAKU_LIFELINE"

@@ -4,7 +4,7 @@ require "ipaddr"
 require_relative "error_stream"
 require_relative "native/oversize"
 require_relative "native/response"
-require_relative "../open_files"
+require_relative "open_files"
 require_relative "../web/authorization"
 require_relative "../web/problem"
 require_relative "../web/request"
@@ -23,7 +23,7 @@ module Hikyaku
       # A reactor for an application that brings none: it holds no hub.
       def self.reactor(config, logger)
         require_relative "../hub"
-        require_relative "../native_reactor"
+        require_relative "native_reactor"
         NativeReactor.new(Hub.new(hub_url: config.hub_url, engine: Hub::NativeEngine), write_timeout: config.write_timeout, logger: logger)
       end
 

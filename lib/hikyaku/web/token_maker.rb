@@ -4,7 +4,7 @@ require "json"
 require "jwt"
 require "jwt/eddsa"
 require_relative "../error"
-require_relative "../signing_key"
+require_relative "../support/signing_key"
 require_relative "authorization/algorithms"
 
 module Hikyaku

@@ -2,7 +2,7 @@
 
 require "puma/dsl"
 require "puma/plugin"
-require_relative "../../hikyaku/companion/master"
+require_relative "../../hikyaku/server/sidecar/master"
 
 # The server; here its language for puma.rb learns a word.
 module Puma
@@ -14,13 +14,13 @@ module Puma
     #     plugin :hikyaku
     #     hikyaku publisher_key: ENV["PUBLISHER_KEY"], subscriber_key: ENV["SUBSCRIBER_KEY"], anonymous: true
     def hikyaku(**settings)
-      @options[:hikyaku] = Hikyaku::Companion::Settings.new(**settings)
+      @options[:hikyaku] = Hikyaku::Server::Sidecar::Settings.new(**settings)
     end
   end
 end
 
-# Runs the hub as a process beside Puma's workers: see Hikyaku::Companion and docs/guides/puma.md.
+# Runs the hub as a process beside Puma's workers: see Hikyaku::Server::Sidecar and docs/guides/puma.md.
 Puma::Plugin.create do
   # Called by Puma before it loads the application.
-  def start(launcher) = Hikyaku::Companion::Master.new(launcher).start
+  def start(launcher) = Hikyaku::Server::Sidecar::Master.new(launcher).start
 end

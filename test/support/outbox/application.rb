@@ -133,7 +133,7 @@ module Tasks
 
   # `bin/rails hikyaku:outbox`
   def carry
-    require "hikyaku/railtie/outbox_task"
+    require "hikyaku/rails/railtie/outbox_task"
     puts "carrying"
     Hikyaku::Railtie::OutboxTask.run
     puts "ended"

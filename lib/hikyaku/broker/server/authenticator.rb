@@ -2,7 +2,7 @@
 
 require "openssl"
 require_relative "../../config/secret_file"
-require_relative "../../secret"
+require_relative "../../support/secret"
 require_relative "../../error"
 require_relative "../../web/authorization"
 require_relative "../permission"

@@ -1,12 +1,12 @@
 # frozen_string_literal: true
 
-require_relative "../../native_reactor"
+require_relative "../../server/native_reactor"
 require_relative "../native_engine"
 
 module Hikyaku
   module Broker
     class Server
-      # What Reactor is to the engine in Ruby: a NativeReactor carries the bytes, the hub's where there is one. Only who may is asked of
+      # What Reactor is to the engine in Ruby: a Hikyaku::Server::NativeReactor carries the bytes, the hub's where there is one. Only who may is asked of
       # Ruby.
       class Native
         # Threads that decide.
@@ -18,7 +18,7 @@ module Hikyaku
         def initialize(engine, logger:, doorkeeper: nil, write_timeout: 60, drain: 10, reactor: nil, connections: 0)
           @engine = engine
           @doorkeeper = doorkeeper
-          @reactor = reactor || NativeReactor.new(nil, write_timeout: write_timeout, drain_timeout: drain, logger: logger, max_connections: CLOSING)
+          @reactor = reactor || Hikyaku::Server::NativeReactor.new(nil, write_timeout: write_timeout, drain_timeout: drain, logger: logger, max_connections: CLOSING)
           @reactor.carry(engine, max_sessions: connections)
           @listeners = []
           @ended = Thread::Queue.new

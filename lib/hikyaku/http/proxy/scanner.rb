@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../../url"
+require_relative "../../support/url"
 require_relative "../errors"
 require_relative "scanner/charset"
 require_relative "scanner/page"

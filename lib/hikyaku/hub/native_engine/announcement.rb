@@ -3,7 +3,7 @@
 require "json"
 require "securerandom"
 require_relative "../subscription_document"
-require_relative "../../url"
+require_relative "../../support/url"
 
 module Hikyaku
   class Hub

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../error"
-require_relative "../../url"
+require_relative "../../support/url"
 
 module Hikyaku
   class Hub

@@ -3,7 +3,7 @@
 require "puma"
 require "puma/server"
 require_relative "../../http/parser"
-require_relative "../../puma_timeouts"
+require_relative "../puma_timeouts"
 
 module Hikyaku
   class Server

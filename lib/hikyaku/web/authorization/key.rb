@@ -3,7 +3,7 @@
 require "jwt"
 require "jwt/eddsa"
 require "openssl"
-require_relative "../../secret"
+require_relative "../../support/secret"
 require_relative "algorithms"
 
 module Hikyaku

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../../../url"
+require_relative "../../../support/url"
 require_relative "attributes"
 require_relative "elements"
 require_relative "inline"

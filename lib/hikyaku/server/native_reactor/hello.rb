@@ -1,0 +1,32 @@
+# frozen_string_literal: true
+
+module Hikyaku
+  class Server
+    class NativeReactor
+      # Somebody who has said HELLO to the broker, and waits: see Sessions. It is decided about once; who is forgotten is refused.
+      #
+      # As Broker::Hello for whoever decides.
+      class Hello
+        def serial = parts[0]
+
+        def identity = parts[1]
+
+        def credentials = parts[2]
+
+        def kind = parts[3]
+
+        def agent = parts[4]
+
+        def address = parts[5]
+
+        def decided? = _decided
+
+        def inspect = "#<#{self.class.name}#{" decided" if decided?}>"
+
+        private
+
+        def parts = @parts ||= _parts
+      end
+    end
+  end
+end

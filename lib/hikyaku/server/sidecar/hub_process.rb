@@ -1,0 +1,158 @@
+# frozen_string_literal: true
+
+require "json"
+require "rbconfig"
+require "socket"
+require_relative "../../error"
+
+module Hikyaku
+  class Server
+    class Sidecar
+      # The hub's process did not start; the message says why.
+      class Failed < StandardError
+        include Error
+      end
+
+      # One life of the hub's process, seen from the one that started it.
+      #
+      # Between the two is a pair of sockets, of which each holds one end and nobody else any: its end of file says that the other
+      # process has gone, however that happened. (Whose child has ended cannot be asked: Puma's cluster takes the
+      # answer for any child.) The settings go over it, so that they stand in no list of processes.
+      #
+      #     here                     there (Server::Lifeline)
+      #       settings, a line of JSON ──►
+      #       ◄── "ready", "ready handover" where it takes connections over, or "failed SENTENCE"
+      #       "stop" ──►
+      class HubProcess
+        COMMAND = [RbConfig.ruby, File.expand_path("../../../../exe/hikyaku", __dir__), "serve"].freeze
+        # Whose number the new process finds its end by.
+        VARIABLE = "HIKYAKU_LIFELINE"
+        # All settings come the other way.
+        SETTINGS = /\A(?:HIKYAKU|MERCURE)_(?!DEBUG\z)/
+        TAKES_OVER = "ready handover"
+        READY_SECONDS = 30
+        MAX_LINE_BYTES = 65_536
+        # For the kernel to tell of a process that has closed its files that it has ended.
+        REAP_SECONDS = 2
+        private_constant :COMMAND, :VARIABLE, :SETTINGS, :TAKES_OVER, :READY_SECONDS, :MAX_LINE_BYTES, :REAP_SECONDS
+
+        class << self
+          # Starts a process; it is not ready yet.
+          def start(folder, settings, output: {})
+            mine, theirs = UNIXSocket.pair.tap { |sockets| yield sockets if block_given? }
+            pid = spawn(folder, theirs, output)
+            theirs.close
+            new(pid, mine).tap { |process| process.tell(settings, folder) }
+          rescue SystemCallError => error
+            mine&.close
+            raise Failed, "the hub's process cannot be started: #{error.message}"
+          ensure
+            theirs&.close
+          end
+
+          private
+
+          # A group of its own: what a terminal says to Puma's, it says to Puma, which then ends the hub when its time has come.
+          def spawn(folder, socket, output)
+            Process.spawn(environment(socket), *command, "--listen", "unix:#{folder.socket}",
+              socket => socket, :in => File::NULL, :pgroup => true, :close_others => true, **output)
+          end
+
+          # Puma without its bundle (prune_bundler) has gems that are not on everybody's path.
+          def command = ENV["PUMA_BUNDLER_PRUNED"] ? [COMMAND.first, "-rbundler/setup", *COMMAND.drop(1)] : COMMAND
+
+          def environment(socket)
+            ENV.keys.grep(SETTINGS).to_h { |name| [name, nil] }.merge(VARIABLE => socket.fileno.to_s)
+          end
+        end
+
+        attr_reader :pid
+        attr_reader :lifeline
+
+        def initialize(pid, lifeline)
+          @pid = pid
+          @lifeline = lifeline
+          @lifeline.close_on_exec = true
+        end
+
+        def tell(settings, folder)
+          @lifeline.write(JSON.generate("settings" => settings, "handover" => folder.handover, "folder" => (folder.path if folder.temporary?)), "\n")
+        rescue SystemCallError
+          nil # it has ended, and is asked next
+        end
+
+        # Waits until the hub answers requests.
+        def await_ready
+          line = read_line
+          return line == TAKES_OVER if [TAKES_OVER, "ready"].include?(line)
+          kill
+          ended = reap
+          raise Failed, line.delete_prefix("failed ") if line&.start_with?("failed ")
+          raise Failed, line ? "the hub's process said what nobody understands" : "the hub's process has ended (#{ended}) before it was ready"
+        end
+
+        def alive?
+          return false if @lifeline.closed?
+          !@lifeline.wait_readable(0)
+        end
+
+        # Asks it to stop gracefully. Does not wait; may be called from a signal's handler.
+        def tell_to_stop
+          @lifeline.write_nonblock("stop\n", exception: false)
+        rescue IOError, SystemCallError
+          nil
+        end
+
+        # Ends it at once, if it is there.
+        def kill
+          Process.kill(:KILL, @pid) unless @reaped
+        rescue SystemCallError
+          nil
+        end
+
+        # Takes the process, which has ended, off the system's list.
+        def reap
+          close
+          deadline = now + REAP_SECONDS
+          until (status = Process.wait2(@pid, Process::WNOHANG)&.last)
+            kill if now > deadline
+            sleep 0.01
+          end
+          describe(status)
+        rescue Errno::ECHILD
+          "in a way that is not known" # Puma's cluster was told
+        ensure
+          @reaped = true
+        end
+
+        # Closes this side: the process takes it for the end of whoever started it, if no other has a copy.
+        def close = @lifeline.close
+
+        private
+
+        def read_line
+          deadline = now + READY_SECONDS
+          line = +""
+          until line.end_with?("\n")
+            wait = deadline - now
+            raise Failed, "the hub's process was not ready in #{READY_SECONDS} seconds" unless wait.positive? && @lifeline.wait_readable(wait)
+            line << @lifeline.readpartial(MAX_LINE_BYTES)
+          end
+          line.force_encoding(Encoding::UTF_8).scrub.chomp
+        rescue EOFError, SystemCallError
+          nil
+        rescue Failed
+          kill
+          reap
+          raise
+        end
+
+        def describe(status)
+          status.signaled? ? "by the signal #{Signal.signame(status.termsig)}" : "with exit code #{status.exitstatus}"
+        end
+
+        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      end
+    end
+  end
+end
