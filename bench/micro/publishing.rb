@@ -49,7 +49,7 @@ work = {}
   token = Hikyaku::Web::TokenMaker.for(config, role: :publisher).call(publish: [{match: "*"}])
   web = Hikyaku::Web.new(config)
   work["POST, mounted, engine #{engine}"] = post(web, env(token))
-  work["POST, standalone, engine #{engine}"] = post(Hikyaku::Server::Dated.new(Hikyaku::Server::Operations.new(web)), env(token)) if engine == "ruby"
+  work["POST, standalone, engine #{engine}"] = post(Hikyaku::Server::DateHeader.new(Hikyaku::Server::HealthEndpoints.new(web)), env(token)) if engine == "ruby"
   work["Hub#publish, engine #{engine}"] = -> { web.hub.publish(update) }
 end
 cipher = Hikyaku::Log::PositionCipher.new

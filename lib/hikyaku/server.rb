@@ -2,14 +2,14 @@
 
 require_relative "config"
 require_relative "error"
-require_relative "server/dated"
-require_relative "server/lifeline"
+require_relative "server/date_header"
+require_relative "server/parent_pipe"
 require_relative "server/listener"
 require_relative "server/log"
 require_relative "server/open_files"
-require_relative "server/operations"
+require_relative "server/health_endpoints"
 require_relative "server/request_log"
-require_relative "server/signalled"
+require_relative "server/signal_handling"
 require_relative "web/engine_choice"
 
 module Hikyaku
@@ -21,7 +21,7 @@ module Hikyaku
   # A stop is graceful: no new connections, subscribers closed with a time to come back, requests finished within a few
   # seconds. A second signal ends the process at once.
   class Server
-    include Signalled
+    include SignalHandling
 
     # For Puma to end, with the seconds that Http gives its threads.
     STOP_SECONDS = 8
@@ -159,7 +159,7 @@ module Hikyaku
 
     # The application, with what stands before it.
     def front
-      app = Dated.new(Operations.new(@app, metrics: metrics, ready: -> { !@stopping }))
+      app = DateHeader.new(HealthEndpoints.new(@app, metrics: metrics, ready: -> { !@stopping }))
       @logger.debug? ? RequestLog.new(app, @logger) : app
     end
 

@@ -10,9 +10,9 @@ require_relative "web/challenge"
 require_relative "web/change"
 require_relative "web/disconnect"
 require_relative "web/engine_choice"
-require_relative "web/figures"
+require_relative "web/live_metrics"
 require_relative "web/gap_policy"
-require_relative "web/gate"
+require_relative "web/authenticator"
 require_relative "web/metadata"
 require_relative "web/origins"
 require_relative "web/problem"
@@ -21,7 +21,7 @@ require_relative "web/refusals"
 require_relative "web/request"
 require_relative "web/subscribe"
 require_relative "web/subscriptions"
-require_relative "web/wishes"
+require_relative "web/subscription_reader"
 
 module Hikyaku
   # The hub as a Rack application: publishing, subscribing, the subscription API, the metadata, and in developer mode
@@ -64,13 +64,13 @@ module Hikyaku
       @refusals = Refusals.new
       @reading = {trusted_proxies: config.trusted_proxies.map { |range| IPAddr.new(range) }, max_fields: config.max_fields}.freeze
       @max_body_bytes = BodyLimit.hard(config.max_request_bytes)
-      gate = Gate.new(hub, @authorization, @origins, config, logger: logger)
-      @publish = Publish.new(hub, gate, config)
-      @wishes = Wishes.new(hub, gate, config)
-      @subscribe = Subscribe.new(hub, @reactor, gate, @wishes, config)
-      @change = Change.new(hub, gate, @wishes, config)
-      @subscriptions = Subscriptions.new(hub, gate, config) if hub.subscriptions?
-      @disconnect = Disconnect.new(hub, gate) { |**options| disconnect(**options) }
+      authenticator = Authenticator.new(hub, @authorization, @origins, config, logger: logger)
+      @publish = Publish.new(hub, authenticator, config)
+      @reader = SubscriptionReader.new(hub, authenticator, config)
+      @subscribe = Subscribe.new(hub, @reactor, authenticator, @reader, config)
+      @change = Change.new(hub, authenticator, @reader, config)
+      @subscriptions = Subscriptions.new(hub, authenticator, config) if hub.subscriptions?
+      @disconnect = Disconnect.new(hub, authenticator) { |**options| disconnect(**options) }
       BodyLimit.watch([hub.hub_path, @metadata.path], config.max_request_bytes)
       hub.on_fork { logger&.warn(FORKED) }
       develop if config.dev
@@ -158,7 +158,7 @@ module Hikyaku
     # @param revoke [Boolean] also refuse the tokens that it got before now
     # @return [Integer] how many streams are closed
     def disconnect(subject:, revoke: false)
-      @wishes.grants.forget(subject)
+      @reader.grants.forget(subject)
       @hub.disconnect(subject: subject, revoke: revoke)
     end
 
@@ -222,10 +222,10 @@ module Hikyaku
     end
 
     def develop
-      require_relative "web/ui"
-      @ui = Ui.new(config: @config, authorization: @authorization)
-      @figures = Figures.new(@hub, broker: -> { @broker&.call })
-      @reactor.every(1) { @figures.tell }
+      require_relative "web/developer_page"
+      @developer_page = DeveloperPage.new(config: @config, authorization: @authorization)
+      @live_metrics = LiveMetrics.new(@hub, broker: -> { @broker&.call })
+      @reactor.every(1) { @live_metrics.push }
     end
 
     def respond(request)
@@ -234,7 +234,7 @@ module Hikyaku
       if path == hub_path then hub_request(request)
       elsif path == @metadata.path then read_only(request) { @metadata.response }
       elsif path.start_with?("#{hub_path}/") then below_hub(request, path.delete_prefix(hub_path))
-      elsif @ui && path == "/" then [302, {"location" => "#{hub_path}/ui/"}, []]
+      elsif @developer_page && path == "/" then [302, {"location" => "#{hub_path}/ui/"}, []]
       else
         raise Problem.new(404, "there is nothing at this address")
       end
@@ -256,8 +256,8 @@ module Hikyaku
         only(request, "POST") { @change.call(request) }
       elsif path.start_with?("/subscribers/")
         only(request, "DELETE") { @disconnect.call(request) }
-      elsif @ui && (path == "/ui" || path.start_with?("/ui/"))
-        @ui.call(path.delete_prefix("/ui"), request.env)
+      elsif @developer_page && (path == "/ui" || path.start_with?("/ui/"))
+        @developer_page.call(path.delete_prefix("/ui"), request.env)
       else
         raise Problem.new(404, "there is nothing at this address")
       end

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "hikyaku/web/form"
+require "hikyaku/web/url_encoded_form"
 require "support/engine_dump"
 require_relative "messages"
 require_relative "outcome"
@@ -45,7 +45,7 @@ class HTTPTwinsTest < Minitest::Test
     forms = Array.new(3_000) { Array.new(random.rand(12)) { parts.sample(random: random) }.join }
     answers = ask(forms.map { |form| Question.new(kind: :form, method: "", first: 0, step: 0, limits: {}, bytes: form) })
     forms.zip(answers) do |form, answer|
-      expected = Hikyaku::Web::Form.parse(form).map { |name, value| "#{Outcome.line("name", name)}\n#{Outcome.line("value", value)}\n" }.join
+      expected = Hikyaku::Web::URLEncodedForm.parse(form).map { |name, value| "#{Outcome.line("name", name)}\n#{Outcome.line("value", value)}\n" }.join
       assert_equal expected, answer, form.inspect
     end
   end

@@ -65,9 +65,9 @@ class Protocol::DiscoveryTest < Protocol::Test
   end
 
   test "a Link value for applications: hub, cursor, type and content type, each safely quoted (Hub Discovery)" do
-    link = Hikyaku::Web::Link.hub("https://hub.example.com/.well-known/mercure", last_event_id: "urn:\"a\\b\"", type: "book", content_type: "application/json")
+    link = Hikyaku::Web::LinkHeader.hub("https://hub.example.com/.well-known/mercure", last_event_id: "urn:\"a\\b\"", type: "book", content_type: "application/json")
     assert_equal '<https://hub.example.com/.well-known/mercure>; rel="mercure"; last-event-id="urn:\"a\\\\b\""; type="book"; content-type="application/json"', link
-    assert_equal '<https://hub.example.com/>; rel="mercure"', Hikyaku::Web::Link.hub("https://hub.example.com/")
-    refute_match(/[<>\s]/, Hikyaku::Web::Link.hub("https://a/>; rel=\"x\"\r\nx: y")[/\A<(.*)>; rel="mercure"\z/m, 1])
+    assert_equal '<https://hub.example.com/>; rel="mercure"', Hikyaku::Web::LinkHeader.hub("https://hub.example.com/")
+    refute_match(/[<>\s]/, Hikyaku::Web::LinkHeader.hub("https://a/>; rel=\"x\"\r\nx: y")[/\A<(.*)>; rel="mercure"\z/m, 1])
   end
 end

@@ -36,8 +36,8 @@ class SidecarTest < Minitest::Test
   #
   # @return [UNIXSocket] what it hands on
   def leave(sidecar)
-    sidecar.singleton_class.class_eval { define_method(:revive) { @bell.wait_readable } }
-    sidecar.lifeline.dup
+    sidecar.singleton_class.class_eval { define_method(:revive) { @wake_reader.wait_readable } }
+    sidecar.pipe.dup
   end
 
   def answers? = HttpClient.new(unix: @folder.socket).request("GET", "/readyz").status == 200

@@ -5,7 +5,7 @@ require_relative "../broker"
 require_relative "../config"
 require_relative "../server/open_files"
 require_relative "../server/listener"
-require_relative "../server/signalled"
+require_relative "../server/signal_handling"
 require_relative "address"
 require_relative "server/authenticator"
 require_relative "server/doorkeeper"
@@ -29,7 +29,7 @@ module Hikyaku
     #
     # docs/protocol.md, sections 10 and 11.
     class Server
-      include Hikyaku::Server::Signalled
+      include Hikyaku::Server::SignalHandling
 
       # For the user of the process alone: whoever can open the socket may do everything.
       SOCKET_MODE = 0o600

@@ -40,9 +40,9 @@ module Hikyaku
 
       def call
         require_relative "../broker/server"
-        require_relative "../server/compiler"
+        require_relative "../server/jit"
         require_relative "../server/log"
-        Server::Compiler.enable
+        Server::JIT.enable
         settings = config(serving: :broker)
         log = Server::Log.new(stderr, level: settings.log_level, format: settings.log_format)
         Hikyaku::Broker::Server.new(settings, logger: log).run { |server| greet(server) }

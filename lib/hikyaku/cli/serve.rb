@@ -30,10 +30,10 @@ module Hikyaku
       def call
         return print_config if @print
         require_relative "../server"
-        require_relative "../server/compiler"
-        Server::Compiler.enable
-        lifeline = Server::Lifeline.inherited(env)
-        return serve_for(lifeline) if lifeline
+        require_relative "../server/jit"
+        Server::JIT.enable
+        parent = Server::ParentPipe.inherited(env)
+        return serve_for(parent) if parent
         require_relative "banner"
         serve(config(serving: true)) do |server|
           stdout.puts(Banner.new(server.config, broker: server.broker&.addresses).to_s)
@@ -48,18 +48,18 @@ module Hikyaku
       def log(settings) = Server::Log.new(stderr, level: settings.log_level, format: settings.log_format)
 
       # As the hub of another process, from which the settings come, and which says what went wrong.
-      def serve_for(lifeline)
-        given = Config::Sources.from_code(lifeline.settings).merge(Config::Sources.from_flags(@flags))
+      def serve_for(parent)
+        given = Config::Sources.from_code(parent.settings).merge(Config::Sources.from_flags(@flags))
         config = Config.build(given, serving: true)
         logger = log(config)
         config = Web::EngineChoice.settle(config, logger: logger)
-        config = config.with(handover: lifeline.handover) if config.engine == "c"
-        serve(config, logger: logger) { |_, stop| lifeline.ready(handover: !config.handover.nil?, &stop) }
+        config = config.with(handover: parent.handover) if config.engine == "c"
+        serve(config, logger: logger) { |_, stop| parent.ready(handover: !config.handover.nil?, &stop) }
       rescue Error => error
-        lifeline.failed(error.message)
+        parent.failed(error.message)
         1
       ensure
-        lifeline&.close
+        parent&.close
       end
 
       def print_config

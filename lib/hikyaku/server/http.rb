@@ -5,9 +5,9 @@ require "puma"
 require "puma/server"
 require "rack/utils"
 require_relative "puma_timeouts"
-require_relative "dated"
+require_relative "date_header"
 require_relative "http/client"
-require_relative "http/door"
+require_relative "http/connection_limit"
 require_relative "open_files"
 require_relative "puma_log"
 
@@ -46,7 +46,7 @@ module Hikyaku
       def initialize(app, logger:, listener:, threads:, max_request_bytes:, files: Process.getrlimit(:NOFILE).first)
         @logger = logger
         PumaTimeouts.install(logger)
-        @door = Door.new(OpenFiles.for_connections(files), logger: logger) { @reactor }
+        @connection_limit = ConnectionLimit.new(OpenFiles.for_connections(files), logger: logger) { @reactor }
         super(app, nil, {
           min_threads: threads, max_threads: threads, environment: "production", log_writer: PumaLog.new(logger),
           # What is a little too large is for the application to refuse, with its own headers.
@@ -78,7 +78,7 @@ module Hikyaku
       end
 
       def adopt(socket)
-        @door.watch(socket)
+        @connection_limit.watch(socket)
         binder.ios << socket
         # Who comes through a Unix socket has no address; Puma would ask the socket in vain.
         binder.envs[socket] = binder.proto_env.merge("REMOTE_ADDR" => nil) if socket.is_a?(UNIXServer)
@@ -87,7 +87,7 @@ module Hikyaku
       # RFC 9457.
       def problem(status)
         body = JSON.generate(type: "about:blank", title: Rack::Utils::HTTP_STATUS_CODES[status], status: status, detail: DETAILS.fetch(status, DETAILS_OTHER))
-        [status, {"content-type" => "application/problem+json", "cache-control" => "no-store", "date" => Dated.now, **Web::Problem::NOSNIFF}, [body]]
+        [status, {"content-type" => "application/problem+json", "cache-control" => "no-store", "date" => DateHeader.now, **Web::Problem::NOSNIFF}, [body]]
       end
 
       # Puma has a text of its own for 413.

@@ -112,7 +112,7 @@ module Hikyaku
       end
 
       def listen_unix
-        make_way
+        evict
         mask = File.umask(0o777 & ~@mode)
         server = UNIXServer.new(address.path)
         server.listen(Socket::SOMAXCONN)
@@ -123,7 +123,7 @@ module Hikyaku
       end
 
       # What a process that died has left behind.
-      def make_way
+      def evict
         return unless File.exist?(address.path) || File.symlink?(address.path)
         raise CannotListen, "cannot listen on #{address}: there is a file of this name that is no socket" unless File.socket?(address.path)
         UNIXSocket.new(address.path).close

@@ -2,7 +2,7 @@
 
 require "ipaddr"
 require_relative "error_stream"
-require_relative "native/oversize"
+require_relative "native/oversized_body"
 require_relative "native/response"
 require_relative "open_files"
 require_relative "../web/authorization"
@@ -54,7 +54,7 @@ module Hikyaku
 
       # What the engine must know to take requests, and what it leaves to the application to refuse.
       def prepare(config, files)
-        @oversize = Oversize.new(config.max_request_bytes)
+        @oversized_body = OversizedBody.new(config.max_request_bytes)
         cookies = [config.cookie_name, (Web::Authorization::LEGACY_COOKIE_NAME if config.legacy)].compact
         @reactor.take_requests(path: config.path, cookie_names: cookies, legacy: config.legacy, dates: true,
           counts_loopback: config.counts_loopback?, trusted_proxies: config.trusted_proxies.map { |range| IPAddr.new(range) },
@@ -74,7 +74,7 @@ module Hikyaku
         env = request.env
         env["rack.errors"] = @errors
         env[Web::Request::GRANT] = nil if request.key
-        env["rack.input"] = @oversize if request.body_too_large?
+        env["rack.input"] = @oversized_body if request.body_too_large?
         respond(request, env, *call(env))
       rescue Exception => error # standard:disable Lint/RescueException
         log(error)

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "ipaddr"
 require "securerandom"
 require "socket"
 require_relative "../error"
@@ -11,8 +12,32 @@ module Hikyaku
     # start and to end. It starts when the first socket comes and belongs to the process that started it; a forked child
     # begins anew.
     #
-    # To those who mount a hub it is what Reactor is. A server can give it more: sockets to listen on, whose
-    # requests it answers as far as it knows how, from decisions that it remembers (Requests); and a broker (Sessions).
+    # A mounted hub uses it as it uses Reactor. A server gives it more. It listens, and answers requests from the decisions that it
+    # remembers for the same values; all others it asks the server about:
+    #
+    #     reactor.take_requests(path: "/.well-known/mercure")
+    #     reactor.listen(TCPServer.new("127.0.0.1", 3000))
+    #     while (request = reactor.next_request)             on as many threads as are to answer
+    #       status, headers, body = app.call(request.env)
+    #       reactor.remember(request, grant, head: head)     where something was granted, before it is answered
+    #       reactor.answer(request, head, body)              or answer_stream, or answer_yourself
+    #     end
+    #
+    # The `env` of a request whose decision may be remembered holds all that the decision can depend on, so that nothing else can
+    # have decided. A request that is never answered is answered with 500 when its object is collected.
+    #
+    # It carries the connections of a broker, too, beside those of the hub or alone:
+    #
+    #     reactor = NativeReactor.new(nil, broker: engine)             or reactor.carry(engine), before it has anything to do
+    #     reactor.on_storage_failure { |error| … }
+    #     reactor.listen_broker(UNIXServer.new(path))
+    #     while (hello = reactor.next_hello)                           on a thread, unless the engine is `open`
+    #       reactor.permit(hello, [Broker::Permission.all])            or refuse
+    #     end
+    #     reactor.stop
+    #     engine.close(now: …, wall: …)
+    #
+    # Threads of its own, which Ruby does not see, do what may take long at the disk.
     class NativeReactor
       # What the kernel may hold for a reader that does not read.
       SEND_BUFFER = 64 * 1024
@@ -22,7 +47,11 @@ module Hikyaku
       TIDY_SECONDS = 5
       # Between two looks for what the log should say of the loop.
       REPORT_SECONDS = 5
-      private_constant :SEND_BUFFER, :DRAIN_SECONDS, :TIDY_SECONDS, :REPORT_SECONDS
+      # Seconds after which a waiting thread looks whether somebody wants it.
+      PATIENCE = 1.0
+      LIMITS = {max_topics: 1_000, max_topic_bytes: 4_096, max_id_bytes: 1_024, max_type_bytes: 256, max_body_bytes: 1_048_576, max_fields: 16_000}.freeze
+      HTTP = {max_head_bytes: 64 * 1024, max_asks: 4_096, max_connections: nil, max_of_address: nil, head_timeout: 10, idle_timeout: 20}.freeze
+      private_constant :SEND_BUFFER, :DRAIN_SECONDS, :TIDY_SECONDS, :REPORT_SECONDS, :PATIENCE, :LIMITS, :HTTP
 
       def initialize(hub, broker: nil, write_timeout: 30, io_uring: true, logger: nil, **limits)
         @hub = hub
@@ -33,7 +62,7 @@ module Hikyaku
         @options = {serves: false, write_timeout: write_timeout, io_uring: io_uring, send_buffer: SEND_BUFFER, drain_timeout: DRAIN_SECONDS, **limits}
         @start = Mutex.new
         @thread = @pid = nil
-        @repeats = Repeats.new(logger)
+        @tasks = PeriodicTasks.new(logger)
         @reported = {}
         every(REPORT_SECONDS) { report } if logger
         return unless hub
@@ -61,15 +90,115 @@ module Hikyaku
 
       # Calls a block regularly, on a thread of its own, while the reactor runs.
       def every(seconds, &block)
-        @repeats.add(seconds, block)
-        @repeats.start if running?
+        @tasks.add(seconds, block)
+        @tasks.start if running?
       end
+
+      # ---- requests
+
+      # Prepares for requests. Once, before the reactor has anything to do.
+      def take_requests(path:, cookie_names: [], legacy: false, counts_loopback: true, dates: false,
+        trusted_proxies: [], max_table_bytes: 67_108_864, **limits)
+        unknown = limits.keys - LIMITS.keys - HTTP.keys
+        raise ArgumentError, "unknown limits: #{unknown.join(", ")}" if unknown.any?
+        raise IOError, "the reactor runs already" if _open?
+        networks = trusted_proxies.map { |range| [range.ipv4? ? 4 : 6, range.prefix, range.hton] }
+        _gate(@engine, path: path, cookie_names: cookie_names, legacy: legacy, counts_loopback: counts_loopback, dates: dates, trusted_proxies: networks,
+          max_table_bytes: max_table_bytes, secret: SecureRandom.bytes(16), **LIMITS, **limits.slice(*LIMITS.keys))
+        @options = {**@options, **HTTP, **LIMITS.slice(:max_body_bytes), **limits.slice(*HTTP.keys, :max_body_bytes), serves: true}
+      end
+
+      # Accepts connections.
+      def listen(socket)
+        own!
+        _listen(socket.fileno, socket.is_a?(TCPServer)) or raise IOError, "the reactor is stopping, or was not told to take requests"
+      end
+
+      # Takes over a connection on which a request, or its beginning, was read already.
+      def adopt(socket, bytes = "")
+        own!
+        _adopt(socket.fileno, bytes)
+      ensure
+        socket.close
+      end
+
+      # Waits for a request that needs an answer.
+      def next_request(timeout: nil) = wait_for(timeout) { |seconds| _next(seconds) }
+
+      def answer(request, head, body = nil, close: false) = _answer(request, head, body, close)
+
+      # Answers with an event stream.
+      def answer_stream(request, head, subscriber)
+        @engine.handed_over(subscriber)
+        _answer_stream(request, head, subscriber.serial)
+      end
+
+      # Gives the connection away: the caller answers, and closes it.
+      def answer_yourself(request)
+        descriptor = _answer_yourself(request)
+        descriptor && Socket.for_fd(descriptor)
+      end
+
+      # Remembers what was decided, for requests with the same values, until `forget` or the grant's end. Does nothing for a
+      # request about which nothing may be remembered.
+      def remember(request, grant, head:)
+        key = request.key or return
+        epoch = request.epoch
+        @hub.drive { |engine| _remember(engine, key, epoch, engine.compile(grant), head) }
+      end
+
+      # ---- a broker
+
+      # Carries a broker, too. Once, before the reactor has anything to do.
+      def carry(broker, hello_timeout: 10, max_sessions: 0)
+        raise IOError, "the reactor runs already" if _open?
+        @broker = broker
+        @options = {**@options, hello_timeout: hello_timeout, max_sessions: max_sessions}
+      end
+
+      # Accepts connections of the broker's clients.
+      def listen_broker(socket)
+        raise IOError, "the reactor has no broker" unless @broker
+        own!
+        _listen_broker(socket.fileno, socket.is_a?(TCPServer)) or raise IOError, "the reactor is stopping"
+      end
+
+      # Waits for somebody about whom it is to be decided.
+      def next_hello(timeout: nil) = wait_for(timeout) { |seconds| _next_hello(seconds) }
+
+      def permit(hello, permissions, until_ms: nil)
+        _permit(hello, permissions.map { |permission| [permission.pattern, permission.rights] }, until_ms)
+      end
+
+      def refuse(hello, sentence) = _refuse(hello, sentence)
+
+      # Calls the block, on the reactor's thread, when the broker's storage has failed: clients are told, and the broker
+      # takes nothing any more, so that the process should end. It is logged in any case.
+      def on_storage_failure(&block)
+        @on_storage_failure = block
+      end
+
+      attr_reader :storage_failure
+
+      def broker_stats
+        @broker&.stats
+      rescue IOError
+        nil
+      end
+
+      def broker_queues
+        @broker&.queues(wall: Process.clock_gettime(Process::CLOCK_REALTIME, :millisecond))
+      rescue IOError
+        nil
+      end
+
+      # ---- the end, and figures
 
       # Sends what is pending, closes every stream and ends the thread.
       def stop(seconds: DRAIN_SECONDS)
         return unless _open?
         own!
-        @repeats.stop
+        @tasks.stop
         thread = @thread
         _stop
         thread.join(seconds + 1) unless thread == Thread.current
@@ -99,7 +228,7 @@ module Hikyaku
           @pid = Process.pid
           @thread = Thread.handle_interrupt(StandardError => :never) { Thread.new { run } }
           @thread.name = "hikyaku-reactor"
-          @repeats.start
+          @tasks.start
         end
       end
 
@@ -137,12 +266,34 @@ module Hikyaku
         sleep 0.1
         true
       end
+
+      # The loop comes back when the storage fails.
+      def look_at_storage
+        return if @storage_failure
+        trouble = _storage_trouble or return
+        @storage_failure = @broker.class.failure(trouble)
+        @logger&.error("the broker's storage has failed: #{@storage_failure.message}. It takes nothing any more; what was not acknowledged is in doubt")
+        @on_storage_failure&.call(@storage_failure)
+      end
+
+      # What the block has found: nil when there was nothing in its time, false when there will be nothing.
+      def wait_for(timeout)
+        deadline = timeout && monotonic + timeout
+        while _open?
+          left = deadline ? deadline - monotonic : PATIENCE
+          found = yield left.clamp(0, PATIENCE)
+          return found if found
+          return if found == false || (deadline && monotonic >= deadline)
+        end
+      rescue IOError
+        nil # it was closed meanwhile
+      end
+
+      def monotonic = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
   end
 end
 
-require_relative "native_reactor/repeats"
+require_relative "native_reactor/periodic_tasks"
 require_relative "native_reactor/request"
-require_relative "native_reactor/requests"
 require_relative "native_reactor/hello"
-require_relative "native_reactor/sessions"

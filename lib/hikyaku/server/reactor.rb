@@ -27,7 +27,7 @@ module Hikyaku
         @write_timeout = write_timeout if write_timeout&.positive?
         @logger = logger
         @start = Mutex.new
-        @repeats = []
+        @tasks = []
         reset
         hub.driver = self
       end
@@ -52,7 +52,7 @@ module Hikyaku
 
       # Calls a block regularly on the reactor's thread.
       def every(seconds, &block)
-        @repeats << [seconds, monotonic + seconds, block]
+        @tasks << [seconds, monotonic + seconds, block]
         rouse
       end
 
@@ -162,7 +162,7 @@ module Hikyaku
       end
 
       def take_over(subscriber, connection)
-        return turn_away(subscriber, connection) if subscriber.closed
+        return refuse(subscriber, connection) if subscriber.closed
         subscriber.connection = connection
         @monitors[subscriber] = nil
         prepare(connection)
@@ -255,7 +255,7 @@ module Hikyaku
         return if now < @next_second
         @next_second = now + 0.5
         time_out(now) if @write_timeout
-        @repeats.each do |repeat|
+        @tasks.each do |repeat|
           seconds, at, block = repeat
           next if now < at
           repeat[1] = now + seconds
@@ -294,7 +294,7 @@ module Hikyaku
       end
 
       # Its end came before its connection.
-      def turn_away(subscriber, connection)
+      def refuse(subscriber, connection)
         connection.write_nonblock(last_words(subscriber), exception: false)
       ensure
         connection.close

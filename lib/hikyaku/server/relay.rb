@@ -3,8 +3,8 @@
 require_relative "sidecar/folder"
 require_relative "handover"
 require_relative "puma_timeouts"
-require_relative "relay/away"
-require_relative "relay/exchange"
+require_relative "relay/hub_unavailable"
+require_relative "relay/hub_connection"
 require_relative "relay/request"
 require_relative "relay/stream"
 require_relative "../web/body_limit"
@@ -49,7 +49,7 @@ module Hikyaku
         path = Request.path(env)
         return relay(env, path) if mine?(path)
         @app ? @app.call(env) : Web::Problem.new(404, "there is nothing at this address").response
-      rescue Away => away
+      rescue HubUnavailable => away
         away.response_to(env)
       rescue Web::Problem => problem
         problem.response
@@ -73,7 +73,7 @@ module Hikyaku
       def mine?(path)
         serves?(path)
       rescue Sidecar::Absent
-        raise Away unless @app
+        raise HubUnavailable unless @app
       end
 
       def hub = @hub || @lock.synchronize { @hub ||= find }
@@ -87,7 +87,7 @@ module Hikyaku
         metadata_path = Web::Metadata.new(known).path
         Web::BodyLimit.watch([about[:path], metadata_path], about[:max_request_bytes])
         Hub.new(path: about[:path], metadata_path: metadata_path, max_request_bytes: about[:max_request_bytes], socket: @folder.socket,
-          sender: (Handover::Sender.new(@folder.handover) unless about[:handover] == false), exchange: Exchange.new(@folder.socket))
+          sender: (Handover::Sender.new(@folder.handover) unless about[:handover] == false), exchange: HubConnection.new(@folder.socket))
       end
 
       def relay(env, path)
@@ -108,7 +108,7 @@ module Hikyaku
       def hand_over(env, socket, request)
         bytes = request.bytes(other_address(env, socket))
         return if bytes.bytesize > Handover::MAX_REQUEST_BYTES
-        raise Away unless hub.sender.call(socket, bytes)
+        raise HubUnavailable unless hub.sender.call(socket, bytes)
         env["rack.hijack"].call
         # Never shut down: it is the hub's now.
         socket.close

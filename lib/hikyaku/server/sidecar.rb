@@ -3,14 +3,14 @@
 require "securerandom"
 require_relative "sidecar/folder"
 require_relative "sidecar/hub_process"
-require_relative "sidecar/plan"
+require_relative "sidecar/hub_settings"
 
 module Hikyaku
   class Server
     # The hub as a process beside Puma's, which lives as long as Puma's master does, whatever becomes of the workers: they are
     # restarted one by one, or all, and no subscriber notices. `plugin :hikyaku` runs it.
     #
-    #     Puma's master ── Sidecar ── HubProcess ─── lifeline ──── the hub's process
+    #     Puma's master ── Sidecar ── HubProcess ─── pipe ──── the hub's process
     #         │ fork                                                  │ hub.sock     requests (Relay, Publisher)
     #       workers ── Relay ───────────────────────────────────────►│ handover.sock   connections (Handover)
     #
@@ -36,8 +36,8 @@ module Hikyaku
         @log = log
         @planner = plan
         @stopping = false
-        @bell, @rope = IO.pipe
-        @lifelines = []
+        @wake_reader, @wake_writer = IO.pipe
+        @pipes = []
       end
 
       # Starts the hub's process, waits until it answers, and watches over it.
@@ -49,11 +49,11 @@ module Hikyaku
       end
 
       # Takes a process over that was there before: when its settings are still right, it stays.
-      def keep(lifeline, later: false)
+      def keep(pipe, later: false)
         about = @folder.about
         @key = about.fetch(:key)
-        @process = HubProcess.new(about.fetch(:pid), lifeline)
-        @lifelines = [lifeline]
+        @process = HubProcess.new(about.fetch(:pid), pipe)
+        @pipes = [pipe]
         unless later
           @plan = @planner.call
           suit
@@ -65,7 +65,7 @@ module Hikyaku
       def tell_to_stop
         @stopping = true
         @process&.tell_to_stop
-        @rope.write_nonblock(".")
+        @wake_writer.write_nonblock(".")
       rescue IOError, SystemCallError
         nil
       end
@@ -80,10 +80,10 @@ module Hikyaku
 
       # Lets go of the hub, in a process that has a copy of what belongs to Puma's master.
       def abandon
-        [*@lifelines, @bell, @rope].each { |io| io.close unless io.closed? }
+        [*@pipes, @wake_reader, @wake_writer].each { |io| io.close unless io.closed? }
       end
 
-      def lifeline = @process.lifeline
+      def pipe = @process.pipe
 
       def pid = @process.pid
 
@@ -94,7 +94,7 @@ module Hikyaku
       def launch
         @plan ||= @planner.call
         @folder.make_again
-        process = HubProcess.start(@folder, settings, output: @output) { |sockets| @lifelines = sockets }
+        process = HubProcess.start(@folder, settings, output: @output) { |sockets| @pipes = sockets }
         handover = process.await_ready
         @launched = now
         @folder.tell({**@plan.about, issuer: ISSUER, key: @key, pid: process.pid, digest: @plan.digest, handover: handover})
@@ -124,7 +124,7 @@ module Hikyaku
 
       # Waits for the end of the process, or of Puma.
       def ended?
-        IO.select([lifeline, @bell]) unless lifeline.closed?
+        IO.select([pipe, @wake_reader]) unless pipe.closed?
         @stopping
       end
 
@@ -132,7 +132,7 @@ module Hikyaku
       def revive
         first, most = BACKOFF
         @pause = first if @pause.nil? || @launched.nil? || now - @launched > SETTLED_SECONDS
-        until @bell.wait_readable(@pause)
+        until @wake_reader.wait_readable(@pause)
           begin
             @pause = [2 * @pause, most].min
             return @process = launch
@@ -158,9 +158,9 @@ module Hikyaku
       end
 
       def finish
-        return if lifeline.closed?
+        return if pipe.closed?
         @process.tell_to_stop
-        @process.kill unless lifeline.wait_readable(STOP_SECONDS)
+        @process.kill unless pipe.wait_readable(STOP_SECONDS)
         @process.reap
       end
 

@@ -20,27 +20,27 @@ module Hikyaku
       # A path as logs may show it.
       def self.loggable(path) = path.include?(ROOT) ? path.b.sub(CAPABILITY, "…".b).force_encoding(path.encoding) : path
 
-      def initialize(hub, gate, wishes, config)
+      def initialize(hub, authenticator, reader, config)
         @hub = hub
-        @gate = gate
-        @wishes = wishes
+        @authenticator = authenticator
+        @reader = reader
         @max_bytes = config.max_request_bytes
         @root = "#{hub.hub_path}#{ROOT}"
       end
 
       def call(request)
-        grant, cursor = @wishes.read(request) { request.form(limit: @max_bytes) }
+        grant, cursor = @reader.read(request) { request.form(limit: @max_bytes) }
         answer = @hub.change(request.path.delete_prefix(@root), grant, last_event_id: cursor)
         raise Problem.new(404, "there is no such stream any more: subscribe again") unless answer
-        [204, {"cache-control" => "no-store", **@wishes.headers(answer)}, []]
+        [204, {"cache-control" => "no-store", **@reader.headers(answer)}, []]
       rescue TooManyRewinds => error
         raise Problem.new(429, error.message, reason: "too_many_rewinds", headers: RETRY)
       rescue PatternsTooCostly => error
         raise Problem.new(429, error.message, reason: "patterns_too_costly", headers: RETRY)
       rescue AnotherSubject => error
-        @gate.forbidden!(error.message)
+        @authenticator.forbidden!(error.message)
       rescue InvalidToken => error
-        @gate.invalid!(:subscriber, error)
+        @authenticator.invalid!(:subscriber, error)
       end
     end
   end

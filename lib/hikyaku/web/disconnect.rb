@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "json"
-require_relative "form"
+require_relative "url_encoded_form"
 require_relative "problem"
 
 module Hikyaku
@@ -11,18 +11,18 @@ module Hikyaku
     # It needs a publisher's token that grants `publish` on that path as a topic (nobody can publish there otherwise: it
     # lies in the reserved namespace), or on `*`. With `?revoke=1` the subject's older tokens are refused from now on.
     class Disconnect
-      def initialize(hub, gate, &disconnect)
+      def initialize(hub, authenticator, &disconnect)
         @hub = hub
-        @gate = gate
+        @authenticator = authenticator
         @disconnect = disconnect
         @root = "#{hub.hub_path}/subscribers/"
       end
 
       def call(request)
-        access = @gate.publisher(request)
+        access = @authenticator.publisher(request)
         path = request.path
-        @gate.forbidden!("the token does not grant publishing to #{path}") unless access.publish?([@hub.topics[path]])
-        subject = Form.text(path.delete_prefix(@root))
+        @authenticator.forbidden!("the token does not grant publishing to #{path}") unless access.publish?([@hub.topics[path]])
+        subject = URLEncodedForm.text(path.delete_prefix(@root))
         raise Problem.new(400, "the subject is missing, or not valid UTF-8 without NUL") if subject.nil? || subject.empty?
         count = @disconnect.call(subject: subject, revoke: request.query.any? { |name, value| name == "revoke" && value != "0" })
         body = JSON.generate(subject: subject, disconnected: count)

@@ -14,14 +14,14 @@ module Hikyaku
       HEADERS = {"content-type" => "text/plain; charset=utf-8", "cache-control" => "no-store", **Problem::NOSNIFF}.freeze
       private_constant :IDEMPOTENCY_KEY_BYTES, :HEADERS
 
-      def initialize(hub, gate, config)
+      def initialize(hub, authenticator, config)
         @hub = hub
-        @gate = gate
+        @authenticator = authenticator
         @config = config
       end
 
       def call(request)
-        access = @gate.publisher(request)
+        access = @authenticator.publisher(request)
         update = update_of(request.form(limit: @config.max_request_bytes))
         permit(access, update)
         id = @hub.publish(update, idempotency_key: idempotency_key(request, access))

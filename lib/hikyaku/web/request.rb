@@ -2,7 +2,7 @@
 
 require "ipaddr"
 require_relative "../hub/client_address"
-require_relative "form"
+require_relative "url_encoded_form"
 require_relative "problem"
 
 module Hikyaku
@@ -63,7 +63,7 @@ module Hikyaku
 
       def query_string = @env["QUERY_STRING"] || ""
 
-      def query = @query ||= Form.parse(query_string)
+      def query = @query ||= URLEncodedForm.parse(query_string)
 
       # Names and values of a form body.
       def form(limit:)
@@ -72,7 +72,7 @@ module Hikyaku
         end
         form = body(limit: limit)
         too_many_fields!(413, "body") if too_many_fields?(form)
-        Form.parse(form)
+        URLEncodedForm.parse(form)
       end
 
       def body(limit:)
@@ -109,7 +109,7 @@ module Hikyaku
       # RFC 3986, section 2.1.
       def check_path(path)
         raise Problem.new(400, "the path is not valid UTF-8") unless path.valid_encoding?
-        raise Problem.new(400, "the path holds a percent sign without two hexadecimal digits") if path.include?("%") && Form.broken?(path)
+        raise Problem.new(400, "the path holds a percent sign without two hexadecimal digits") if path.include?("%") && URLEncodedForm.broken?(path)
       end
 
       def too_many_fields?(form) = !@max_fields.nil? && form.bytesize >= @max_fields && form.count("&") >= @max_fields

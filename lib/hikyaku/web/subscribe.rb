@@ -2,9 +2,9 @@
 
 require_relative "../hub/client_address"
 require_relative "problem"
-require_relative "stream"
-require_relative "subscribe/choice"
-require_relative "wishes"
+require_relative "stream_body"
+require_relative "subscribe/negotiation"
+require_relative "subscription_reader"
 
 module Hikyaku
   class Web
@@ -23,7 +23,7 @@ module Hikyaku
       CLOSING = {"connection" => "close"}.freeze
       # Of each form and coding.
       STREAM_HEADERS = %i[events message_pack].product(%i[identity gzip]).to_h do |form, coding|
-        [[form, coding], Choice.headers(form, coding).merge(HEADERS).freeze]
+        [[form, coding], Negotiation.headers(form, coding).merge(HEADERS).freeze]
       end.freeze
       CLOSING_HEADERS = STREAM_HEADERS.transform_values { |headers| headers.merge(CLOSING).freeze }.freeze
       # The header with which a client asks for a stream that it can change, and gets what that takes: see Change.
@@ -32,20 +32,20 @@ module Hikyaku
       NAMING = "matchers"
       private_constant :HEADERS, :STREAM_HEADERS, :NOTHING, :CLOSING, :CLOSING_HEADERS, :CHANGEABLE, :NAMING
 
-      def initialize(hub, reactor, gate, wishes, config)
+      def initialize(hub, reactor, authenticator, reader, config)
         @hub = hub
         @reactor = reactor
-        @gate = gate
-        @wishes = wishes
+        @authenticator = authenticator
+        @reader = reader
         @config = config
         @counts_loopback = config.counts_loopback?
-        @choice = Choice.new(hub)
+        @negotiation = Negotiation.new(hub)
       end
 
       def call(request)
         raise Problem.new(503, "the hub is stopping", headers: {"retry-after" => "1"}) if @hub.stopped?
-        grant, cursor = @wishes.read(request) { form_of(request) }
-        choice = @choice.call(request.header("HTTP_ACCEPT"), request.header("HTTP_ACCEPT_ENCODING"))
+        grant, cursor = @reader.read(request) { form_of(request) }
+        choice = @negotiation.call(request.header("HTTP_ACCEPT"), request.header("HTTP_ACCEPT_ENCODING"))
         return head(grant, cursor, choice) if request.method == "HEAD"
         stream_to(request, grant, cursor, choice)
       rescue TooManyConnections => error
@@ -53,7 +53,7 @@ module Hikyaku
       rescue PatternsTooCostly => error
         raise Problem.new(429, error.message, reason: "patterns_too_costly", headers: {"retry-after" => (1 + @hub.reconnection_delay / 1000).to_s, **closing(request)})
       rescue InvalidToken => error
-        @gate.invalid!(:subscriber, error)
+        @authenticator.invalid!(:subscriber, error)
       end
 
       private
@@ -65,7 +65,7 @@ module Hikyaku
       # What a stream would begin with; and for whoever asks for the newest event with an empty cursor, where to begin later: there
       # need not be an event for that.
       def head(grant, cursor, choice)
-        headers = STREAM_HEADERS[choice].merge(@wishes.headers(cursor && @hub.resolve(cursor, grant)))
+        headers = STREAM_HEADERS[choice].merge(@reader.headers(cursor && @hub.resolve(cursor, grant)))
         headers["hikyaku-cursor"] = @hub.cursor(grant) if cursor == ""
         [200, headers, NOTHING]
       end
@@ -89,8 +89,8 @@ module Hikyaku
         subscriber = @hub.subscribe(grant, last_event_id: cursor, address: counted(request.address), changeable: changeable, naming: naming,
           form: form, coding: coding)
         request.granted(grant)
-        stream = Stream.new(@hub, @reactor, subscriber, request.env.key?("puma.socket"))
-        headers = (closes?(request) ? CLOSING_HEADERS : STREAM_HEADERS)[choice].merge(@wishes.headers(subscriber.last_event_id))
+        stream = StreamBody.new(@hub, @reactor, subscriber, request.env.key?("puma.socket"))
+        headers = (closes?(request) ? CLOSING_HEADERS : STREAM_HEADERS)[choice].merge(@reader.headers(subscriber.last_event_id))
         capability = changeable && @hub.capability(subscriber)
         headers["hikyaku-stream"] = capability if capability
         response = [200, headers, stream]

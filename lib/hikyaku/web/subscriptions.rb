@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 require "json"
-require_relative "form"
-require_relative "link"
+require_relative "url_encoded_form"
+require_relative "link_header"
 require_relative "problem"
 
 module Hikyaku
@@ -16,17 +16,17 @@ module Hikyaku
       Selection = Struct.new(:type, :pattern, :subscriber, :legacy, keyword_init: true)
       private_constant :TYPES, :Selection
 
-      def initialize(hub, gate, config)
+      def initialize(hub, authenticator, config)
         @hub = hub
-        @gate = gate
+        @authenticator = authenticator
         @legacy = config.legacy
         @root = hub.documents.root
       end
 
       def call(request)
-        access = @gate.subscriber(request, anonymous: false)
+        access = @authenticator.subscriber(request, anonymous: false)
         topic = @hub.topics[request.path]
-        @gate.forbidden!("the token does not grant subscribing to #{request.path}") unless access.subscribe?(topic)
+        @authenticator.forbidden!("the token does not grant subscribing to #{request.path}") unless access.subscribe?(topic)
         selection = select(request.path, access) or raise Problem.new(404, "there is no such collection of subscriptions")
         last_event_id, documents = @hub.subscriptions(type: selection.type, pattern: selection.pattern, subscriber: selection.subscriber)
         raise Problem.new(404, "there is no such subscription") if selection.subscriber && documents.empty?
@@ -40,7 +40,7 @@ module Hikyaku
         return unless path == @root || path.start_with?("#{@root}/")
         segments = path.delete_prefix(@root).split("/", -1).drop(1)
         return Selection.new(legacy: access.legacy?) if segments.empty?
-        names = segments.map { |segment| Form.text(segment) or return nil }
+        names = segments.map { |segment| URLEncodedForm.text(segment) or return nil }
         if TYPES.include?(names[0]) && names.size.between?(2, 3)
           Selection.new(type: names[0], pattern: names[1], subscriber: names[2])
         elsif @legacy && names.size <= 2 && names.none?(&:empty?)
@@ -49,11 +49,11 @@ module Hikyaku
       end
 
       def respond(request, selection, documents, last_event_id)
-        etag = %("#{Link.etag(last_event_id)}")
+        etag = %("#{LinkHeader.etag(last_event_id)}")
         headers = {
           "etag" => etag,
           "cache-control" => "must-revalidate",
-          "link" => Link.hub(@hub.hub_url, last_event_id: last_event_id, type: "mercure", content_type: "application/json")
+          "link" => LinkHeader.hub(@hub.hub_url, last_event_id: last_event_id, type: "mercure", content_type: "application/json")
         }
         return [304, headers, []] if known?(request.header("HTTP_IF_NONE_MATCH"), etag)
         document = selection.subscriber ? documents.first : collection(request.path, documents)

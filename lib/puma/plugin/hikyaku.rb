@@ -2,7 +2,7 @@
 
 require "puma/dsl"
 require "puma/plugin"
-require_relative "../../hikyaku/server/sidecar/master"
+require_relative "../../hikyaku/server/sidecar/puma_hooks"
 
 # The server; here its language for puma.rb learns a word.
 module Puma
@@ -22,5 +22,5 @@ end
 # Runs the hub as a process beside Puma's workers: see Hikyaku::Server::Sidecar and docs/guides/puma.md.
 Puma::Plugin.create do
   # Called by Puma before it loads the application.
-  def start(launcher) = Hikyaku::Server::Sidecar::Master.new(launcher).start
+  def start(launcher) = Hikyaku::Server::Sidecar::PumaHooks.new(launcher).start
 end

@@ -1,7 +1,7 @@
 /* hk_form.h: application/x-www-form-urlencoded, of bodies and of query components alike.
  *
  * URL Living Standard, section "application/x-www-form-urlencoded parsing"; what does not decode to UTF-8 is left as it
- * is, so that the caller can refuse it. The same pairs and bytes as Hikyaku::Web::Form.
+ * is, so that the caller can refuse it. The same pairs and bytes as Hikyaku::Web::URLEncodedForm.
  *
  *     while (hk_form_next(&rest, &name, &value)) ...       "a=1&&b" gives (a, 1) and (b, "")
  *

@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
 require_relative "../../config/address"
-require_relative "../../server/dated"
+require_relative "../../server/date_header"
 require_relative "../../server/http"
 require_relative "../../server/listener"
-require_relative "../../server/operations"
+require_relative "../../server/health_endpoints"
 
 module Hikyaku
   module Broker
@@ -20,7 +20,7 @@ module Hikyaku
         def initialize(address, metrics:, ready:, logger:, flag: "--broker-metrics")
           @listener = Hikyaku::Server::Listener.new(address, flag: flag)
           @address = @listener.address
-          app = Hikyaku::Server::Dated.new(Hikyaku::Server::Operations.new(->(_) { NOT_FOUND }, metrics: metrics, ready: ready))
+          app = Hikyaku::Server::DateHeader.new(Hikyaku::Server::HealthEndpoints.new(->(_) { NOT_FOUND }, metrics: metrics, ready: ready))
           @http = Hikyaku::Server::Http.new(app, logger: logger, listener: @listener, threads: 1, max_request_bytes: MAX_REQUEST_BYTES)
           @thread = @http.run
         rescue

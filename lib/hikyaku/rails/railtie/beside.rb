@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../../server/sidecar/plan"
+require_relative "../../server/sidecar/hub_settings"
 require_relative "../../web/engine_choice"
 
 module Hikyaku
@@ -18,7 +18,7 @@ module Hikyaku
       end
 
       # The hub that this process holds already ends.
-      def make_way = Railtie.mount.give_way
+      def step_aside = Railtie.mount.give_way
 
       def plan(settings = Railtie.mount.settings, url: nil)
         if settings.remote?
@@ -26,7 +26,7 @@ module Hikyaku
         end
         settings.serve_at(url) if url
         config = Web::EngineChoice.settle(settings.config, lenient: ::Rails.env.local?)
-        Server::Sidecar::Plan.of(config, doubts: [settings.doubt].compact)
+        Server::Sidecar::HubSettings.of(config, doubts: [settings.doubt].compact)
       end
 
       def answer(error, url)

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../../web/link"
+require_relative "../../web/link_header"
 require_relative "../../web/token_maker"
 
 module Hikyaku
@@ -38,7 +38,7 @@ module Hikyaku
         last_event_id = nil if last_event_id == "earliest"
         url = hikyaku_url
         url = "#{request.base_url}#{url}" if url.start_with?("/")
-        links = [Web::Link.hub(url, last_event_id: last_event_id, type: type, content_type: content_type)]
+        links = [Web::LinkHeader.hub(url, last_event_id: last_event_id, type: type, content_type: content_type)]
         links << %(<#{topic.gsub(/[<>\s]/) { |c| format("%%%02X", c.ord) }}>; rel="self") if topic
         response.headers["Link"] = [response.headers["Link"].presence, *links].compact.join(", ")
       end

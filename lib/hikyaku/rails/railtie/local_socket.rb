@@ -2,7 +2,7 @@
 
 require "securerandom"
 require_relative "../../server/sidecar/folder"
-require_relative "../../server/sidecar/plan"
+require_relative "../../server/sidecar/hub_settings"
 require_relative "../../server/listener"
 
 module Hikyaku
@@ -35,7 +35,7 @@ module Hikyaku
         @listener = Server::Listener.new(Config::Address.parse("unix:#{@folder.socket}"), mode: 0o600)
         @http = Server::Http.new(web, logger: @logger, listener: @listener, threads: THREADS, max_request_bytes: config.max_request_bytes)
         @http.run
-        @folder.tell(Server::Sidecar::Plan.about(config).merge(issuer: ISSUER, key: @key, pid: Process.pid))
+        @folder.tell(Server::Sidecar::HubSettings.about(config).merge(issuer: ISSUER, key: @key, pid: Process.pid))
       rescue Error, SystemCallError => error
         @logger.warn("Hikyaku: a console does not find this server: #{error.message}")
         close

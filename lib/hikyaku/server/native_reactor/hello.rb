@@ -3,7 +3,7 @@
 module Hikyaku
   class Server
     class NativeReactor
-      # Somebody who has said HELLO to the broker, and waits: see Sessions. It is decided about once; who is forgotten is refused.
+      # A client that has said HELLO to the broker, and waits for a decision. It is decided once; one that is never decided is refused.
       #
       # As Broker::Hello for whoever decides.
       class Hello

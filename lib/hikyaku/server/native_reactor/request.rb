@@ -3,7 +3,7 @@
 module Hikyaku
   class Server
     class NativeReactor
-      # A request that the engine could not answer by itself: see Requests. Void as soon as it is answered: then all but
+      # A request that the engine could not answer by itself. Void as soon as it is answered: then all but
       # `answered?` raise IOError.
       class Request
         # The Rack environment, as Puma makes it. Where `key` is not nil it holds nothing but what decides: of the query

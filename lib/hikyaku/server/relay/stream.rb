@@ -2,8 +2,8 @@
 
 require "socket"
 require_relative "../../http/parser"
-require_relative "away"
-require_relative "exchange"
+require_relative "hub_unavailable"
+require_relative "hub_connection"
 
 module Hikyaku
   class Server
@@ -37,11 +37,11 @@ module Hikyaku
           @head = head
         rescue SystemCallError, IOError, HTTP::Parser::Malformed
           @socket&.close
-          raise Away
+          raise HubUnavailable
         end
 
         def response(env)
-          headers = @head.headers.group_by { |name, _| name.downcase }.except(*Exchange::HOP_BY_HOP)
+          headers = @head.headers.group_by { |name, _| name.downcase }.except(*HubConnection::HOP_BY_HOP)
             .transform_values { |fields| fields.map { |_, value| value.dup.force_encoding(Encoding::UTF_8) }.then { |values| values.one? ? values.first : values } }
           # Puma forgets a socket after the call; other servers close theirs.
           @owned = env.key?("puma.socket")

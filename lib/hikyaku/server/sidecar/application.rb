@@ -5,7 +5,7 @@ require "rbconfig"
 require_relative "../../error"
 require_relative "folder"
 require_relative "hub_process"
-require_relative "plan"
+require_relative "hub_settings"
 
 module Hikyaku
   class Server
@@ -32,7 +32,7 @@ module Hikyaku
         end
 
         # A process that was to hold the hub before it knew of this one (`rails server`) gives it up, with its storage and its place.
-        def make_way = loaded&.make_way
+        def step_aside = loaded&.step_aside
 
         def slow? = !loaded
 
@@ -40,7 +40,7 @@ module Hikyaku
           return loaded.plan(url: url) if loaded
           answer = ask(url)
           raise ConfigError, answer["error"] if answer["error"]
-          Plan.new(answer)
+          HubSettings.new(answer)
         end
 
         private

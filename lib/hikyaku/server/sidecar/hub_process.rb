@@ -19,14 +19,14 @@ module Hikyaku
       # process has gone, however that happened. (Whose child has ended cannot be asked: Puma's cluster takes the
       # answer for any child.) The settings go over it, so that they stand in no list of processes.
       #
-      #     here                     there (Server::Lifeline)
+      #     here                     there (Server::ParentPipe)
       #       settings, a line of JSON ──►
       #       ◄── "ready", "ready handover" where it takes connections over, or "failed SENTENCE"
       #       "stop" ──►
       class HubProcess
         COMMAND = [RbConfig.ruby, File.expand_path("../../../../exe/hikyaku", __dir__), "serve"].freeze
         # Whose number the new process finds its end by.
-        VARIABLE = "HIKYAKU_LIFELINE"
+        VARIABLE = "HIKYAKU_PARENT_PIPE"
         # All settings come the other way.
         SETTINGS = /\A(?:HIKYAKU|MERCURE)_(?!DEBUG\z)/
         TAKES_OVER = "ready handover"
@@ -67,16 +67,16 @@ module Hikyaku
         end
 
         attr_reader :pid
-        attr_reader :lifeline
+        attr_reader :pipe
 
-        def initialize(pid, lifeline)
+        def initialize(pid, pipe)
           @pid = pid
-          @lifeline = lifeline
-          @lifeline.close_on_exec = true
+          @pipe = pipe
+          @pipe.close_on_exec = true
         end
 
         def tell(settings, folder)
-          @lifeline.write(JSON.generate("settings" => settings, "handover" => folder.handover, "folder" => (folder.path if folder.temporary?)), "\n")
+          @pipe.write(JSON.generate("settings" => settings, "handover" => folder.handover, "folder" => (folder.path if folder.temporary?)), "\n")
         rescue SystemCallError
           nil # it has ended, and is asked next
         end
@@ -92,13 +92,13 @@ module Hikyaku
         end
 
         def alive?
-          return false if @lifeline.closed?
-          !@lifeline.wait_readable(0)
+          return false if @pipe.closed?
+          !@pipe.wait_readable(0)
         end
 
         # Asks it to stop gracefully. Does not wait; may be called from a signal's handler.
         def tell_to_stop
-          @lifeline.write_nonblock("stop\n", exception: false)
+          @pipe.write_nonblock("stop\n", exception: false)
         rescue IOError, SystemCallError
           nil
         end
@@ -126,7 +126,7 @@ module Hikyaku
         end
 
         # Closes this side: the process takes it for the end of whoever started it, if no other has a copy.
-        def close = @lifeline.close
+        def close = @pipe.close
 
         private
 
@@ -135,8 +135,8 @@ module Hikyaku
           line = +""
           until line.end_with?("\n")
             wait = deadline - now
-            raise Failed, "the hub's process was not ready in #{READY_SECONDS} seconds" unless wait.positive? && @lifeline.wait_readable(wait)
-            line << @lifeline.readpartial(MAX_LINE_BYTES)
+            raise Failed, "the hub's process was not ready in #{READY_SECONDS} seconds" unless wait.positive? && @pipe.wait_readable(wait)
+            line << @pipe.readpartial(MAX_LINE_BYTES)
           end
           line.force_encoding(Encoding::UTF_8).scrub.chomp
         rescue EOFError, SystemCallError

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../config"
-require_relative "plan"
+require_relative "hub_settings"
 
 module Hikyaku
   class Server
@@ -25,7 +25,7 @@ module Hikyaku
           raise ConfigError, "#{decided}: the hub beside Puma is reached through Puma, and listens nowhere else" if decided
           config = Config.build(sources(env), serving: true, doubts: Config::Sources.doubts(env))
           config = config.with(resource_identifier: "#{url}#{config.path}") if url && !config.given?(:resource_identifier)
-          Plan.of(config)
+          HubSettings.of(config)
         end
 
         def inspect = "#<#{[self.class.name, *@given.keys].join(" ")}>"
@@ -34,7 +34,7 @@ module Hikyaku
         private
 
         def sources(env)
-          Config::Sources.gather(env: env, path: file(env)).merge(Config::Sources.from_code({listen: Plan::LISTEN}.merge(@given)))
+          Config::Sources.gather(env: env, path: file(env)).merge(Config::Sources.from_code({listen: HubSettings::LISTEN}.merge(@given)))
         end
 
         def file(env)

@@ -1,0 +1,98 @@
+# frozen_string_literal: true
+
+require "socket"
+require_relative "../sidecar"
+require_relative "application"
+require_relative "server_url"
+require_relative "settings"
+
+module Hikyaku
+  class Server
+    class Sidecar
+      # What `plugin :hikyaku` does in Puma's master: runs a Sidecar, and knows the moments of Puma's life that count for it.
+      class PumaHooks
+        # Among the sockets that Puma takes along into a hot restart.
+        PIPE = "hikyaku:parent-pipe"
+        # Of a server that is about to end.
+        ENDING = %i[stop restart halt].freeze
+        private_constant :PIPE, :ENDING
+
+        def initialize(launcher)
+          @launcher = launcher
+          @application = Application.find
+        end
+
+        # Before Puma has loaded the application. Ends Puma, with a sentence, where there can be no hub.
+        def start
+          pipe = inherited
+          @application&.step_aside
+          @folder = pipe ? Folder.named : Folder.make(default: @application&.folder) { |sentence| log(sentence) }
+          accompany(pipe)
+          ENV[Folder::VARIABLE] = @folder.path
+          admit_query
+          follow
+        rescue Error => error
+          @folder&.remove unless pipe
+          @launcher.log_writer.error("Hikyaku: #{error.message}")
+        end
+
+        private
+
+        def options = @launcher.options
+
+        def cluster? = options[:workers].to_i > 0
+
+        def log(sentence) = @launcher.log_writer.log("* Hikyaku: #{sentence}")
+
+        def accompany(pipe)
+          @sidecar = Sidecar.new(@folder, output: output, log: method(:log)) { plan }
+          pipe ? @sidecar.keep(pipe, later: @application&.slow?) : @sidecar.start
+          log("the hub #{@folder.about[:hub_url]} #{pipe ? "stays" : "is"} process #{@sidecar.pid}")
+          # Not what Puma tells of its end, which in single mode comes before the last requests are answered.
+          owner = Process.pid
+          at_exit { @sidecar.stop if Process.pid == owner }
+        end
+
+        def plan
+          given = options[:hikyaku] || Settings.new
+          url = ServerURL.of(options[:binds])
+          return given.plan(url: url) unless @application
+          return @application.plan(url) if given.empty?
+          raise ConfigError, "the hub of this application has the settings of config.hikyaku: the line `hikyaku …` of puma.rb must go"
+        end
+
+        # Where Puma's own goes: it turns that around later.
+        def output
+          {out: :redirect_stdout, err: :redirect_stderr}.transform_values { |name| options[name] }.compact.transform_values { |path| [path, "a"] }
+        end
+
+        # The method with which clients send more matchers than a URL holds.
+        def admit_query
+          methods = options[:supported_http_methods] || Puma::Const::SUPPORTED_HTTP_METHODS
+          options[:supported_http_methods] = methods | ["QUERY"] unless methods == :any
+        end
+
+        def inherited
+          number = @launcher.binder.inherited_fds.delete(PIPE)
+          number && UNIXSocket.for_fd(number)
+        end
+
+        # Puma has one event for restarts of all kinds; the hook is for those in which the master becomes another program.
+        def follow
+          @launcher.config.configure do |_, file|
+            file.before_restart { hand_on }
+            file.before_worker_boot { @sidecar.abandon } if cluster?
+          end
+          # A cluster that ends waits for all its children.
+          @launcher.events.after_stopped { @sidecar.tell_to_stop } if cluster?
+          @launcher.events.register(:state) { |state| Relay.shutdown if ENDING.include?(state) && defined?(Relay) }
+        end
+
+        def hand_on
+          ENV[Folder::VARIABLE] = @folder.path
+          @launcher.binder.listeners << [PIPE, @sidecar.pipe]
+        end
+      end
+    end
+  end
+end
