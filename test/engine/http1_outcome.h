@@ -90,6 +90,22 @@ static inline void outcome_error(FILE *out, hk_http1_error_t error)
     fprintf(out, " %d\n", hk_http1_error_status(error));
 }
 
+/* As the caller of a parser reads it, who has the bytes to himself. */
+static inline void outcome_value(FILE *out, hk_bytes_t value)
+{
+    if (!hk_http1_is_folded(value)) {
+        outcome_put(out, value);
+        return;
+    }
+    char *own = malloc(value.length);
+    if (own == NULL) {
+        abort();
+    }
+    memcpy(own, value.at, value.length);
+    outcome_put(out, hk_bytes(own, hk_http1_unfold(own, value.length)));
+    free(own);
+}
+
 static inline void outcome_headers(FILE *out, const hk_http1_header_t *headers, size_t count,
                                    hk_http1_framing_t framing)
 {
@@ -98,7 +114,7 @@ static inline void outcome_headers(FILE *out, const hk_http1_header_t *headers, 
         fputs("header ", out);
         outcome_put(out, headers[i].name);
         fputs(headers[i].value.length > 0 ? ": " : ":", out);
-        outcome_put(out, headers[i].value);
+        outcome_value(out, headers[i].value);
         fputc('\n', out);
     }
     fprintf(out, "body %s", kinds[framing.kind]);

@@ -162,6 +162,22 @@ class HTTPClientTest < Minitest::Test
     end
   end
 
+  test "an answer whose fields are folded is understood, alone and among others, and one whose length is folded is refused" do
+    fields = ->(path) { {"/there" => "Location:\r\n /here\r\n", "/length" => "X: a\r\nContent-Length: 0\r\n 5\r\n"}.fetch(path, "Set-Cookie: a=b;\r\n\tPath=#{path}\r\n") }
+    way = Misbehaving::AsTold.new do |request, _|
+      "HTTP/1.1 #{(request.path == "/there") ? 302 : 200} OK\r\n#{fields.call(request.path)}#{"Content-Length: 0\r\n" unless request.path == "/length"}\r\n"
+    end
+    Misbehaving.run(way) do |server|
+      client = Client.new(memory: nil, proxy: nil)
+      paths = Array.new(30) { |i| "/#{i}" }
+      2.times { assert_equal paths.map { |path| "a=b; Path=#{path}" }, client.get(paths.map { |path| server.url(path) }).map { |response| response["set-cookie"] } }
+      assert_equal server.url("/here"), client.get(server.url("/there")).url
+      assert_raises(Hikyaku::HTTP::BadResponse) { client.get(server.url("/length")) }
+    ensure
+      client&.close
+    end
+  end
+
   test "a stream gives its pieces, and an enumerator of them" do
     serve do |server, client|
       stream = client.open(server.url("/a"))

@@ -70,6 +70,15 @@ static VALUE lower_name(VALUE name, hk_bytes_t text)
     return string;
 }
 
+static VALUE value_of(hk_bytes_t value)
+{
+    VALUE string = rb_hk_string(value);
+    if (hk_http1_is_folded(value)) {
+        rb_str_set_len(string, (long)hk_http1_unfold(RSTRING_PTR(string), value.length));
+    }
+    return rb_obj_freeze(string);
+}
+
 static VALUE framing_of(const hk_http1_framing_t *framing)
 {
     static const char *const names[] = {
@@ -102,8 +111,7 @@ static VALUE told(const hk_http1_response_t *response, size_t consumed)
         const hk_http1_header_t *header = &response->headers[i];
         VALUE name = interned(header->name.at, header->name.length);
         rb_ary_push(names, name);
-        VALUE value = rb_obj_freeze(rb_hk_string(header->value));
-        rb_ary_push(fields, rb_obj_freeze(rb_assoc_new(lower_name(name, header->name), value)));
+        rb_ary_push(fields, rb_obj_freeze(rb_assoc_new(lower_name(name, header->name), value_of(header->value))));
     }
     const hk_http1_framing_t *framing = &response->framing;
     VALUE length = framing->kind == HK_HTTP1_LENGTH ? ULL2NUM(framing->length) : Qnil;

@@ -257,7 +257,7 @@ class HTTPProxyForwardingTest < Minitest::Test
       assert_equal 502, assert_raises(Forwarding::Refused) { Forwarding.response(answered(bytes), request) }.status
     end
     ["HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n",
-      "HTTP/1.1 200 OK\r\nX: a\r\n b\r\n\r\n", "HTTP/1.1 200 OK\r\nX: a\rY: b\r\n\r\n", "HTTP/1.1 200 OK\r\nX : a\r\n\r\n", "HTTP/1.1 200 O\0K\r\n\r\n"].each do |bytes|
+      "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n 5\r\n\r\n", "HTTP/1.1 200 OK\r\nX: a\rY: b\r\n\r\n", "HTTP/1.1 200 OK\r\nX : a\r\n\r\n", "HTTP/1.1 200 O\0K\r\n\r\n"].each do |bytes|
       assert_raises(Parser::Malformed, bytes) { Forwarding.response(answered(bytes), request) }
     end
   end

@@ -79,7 +79,7 @@ class HTTPProxySmugglingTest < Minitest::Test
   # Answers of servers that the browser is not given.
   ANSWERS = [
     "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello", "HTTP/1.1 200 OK\r\nContent-Length: +5\r\n\r\nhello",
-    "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "HTTP/1.1 200 OK\r\nX: a\r\n b\r\nContent-Length: 0\r\n\r\n",
+    "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n 5\r\n\r\nhello", "HTTP/1.1 200 OK\r\nTransfer-Encoding:\r\n chunked\r\n\r\n0\r\n\r\n",
     "HTTP/1.1 200 OK\nContent-Length: 0\nContent-Length: 5\n\nhello", "HTTP/1.1 200 OK\r\nX: a\rSet-Cookie: b\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 200 OK\r\nX: \0\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 200 OK\r\nX : y\r\nContent-Length: 0\r\n\r\n",
     "HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\nhello", "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n", "HTTP/1.1 200 OK\r\n#{"X: y\r\n" * 101}\r\n", "ICY 200 OK\r\n\r\n", "<html>\r\n"
   ].freeze
@@ -133,6 +133,16 @@ class HTTPProxySmugglingTest < Minitest::Test
       browser = connect(proxy)
       browser.write(format("GET http://%<host>s/ HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", host: host(origin)))
       assert_match(/\AHTTP\/1\.1 200 .*\r\nx: a\r\n(?:[^\n]*\r\n)*\z/m, browser.read)
+    end
+  end
+
+  test "an answer whose fields are folded is passed on with one line for each" do
+    with_origin(->(bytes) { "HTTP/1.1 200 OK\r\nX: a\r\n\tContent-Length: 5\r\nContent-Length: 0\r\n\r\n" if bytes.end_with?("\r\n\r\n") }) do |origin, proxy|
+      browser = connect(proxy)
+      browser.write(format("GET http://%<host>s/ HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", host: host(origin)))
+      came = browser.read
+      assert_match(/\AHTTP\/1\.1 200 .*\r\nx: a Content-Length: 5\r\n(?:[^\s][^\n]*\r\n)*\r\n\z/m, came)
+      assert_equal ["0"], came.scan(/^content-length: (\d+)\r$/i).flatten
     end
   end
 

@@ -16,11 +16,13 @@
  * most 20 digits; Transfer-Encoding is exactly one "chunked", never beside Content-Length, never in HTTP/1.0; a request
  * has at most one Host, of good syntax, and in HTTP/1.1 one. What is refused is the same however the bytes were cut.
  *
- * Four things that servers send are taken, in responses alone: a line of a head that ends with LF (RFC 9112, section
- * 2.2; not of a chunk or a trailer, for which no reader is allowed that); a Content-Length that is said several times
- * and always the same is told as one (RFC 9110, section 8.6); a Transfer-Encoding of nothing but "identity", without
- * Content-Length, in HTTP/1.1, not of a 1xx, says nothing, so that the body lasts until the connection is closed; a 204
- * with such a Transfer-Encoding, or a good one, has no body (RFC 9112, section 6.3) and is the last of its connection.
+ * Five things that servers send are taken, in responses alone: a line of a head that ends with LF (RFC 9112, section
+ * 2.2; not of a chunk or a trailer, for which no reader is allowed that); a field of a head that goes on in lines which
+ * begin with white space (section 5.2; not the first line of the fields, nor Content-Length or Transfer-Encoding: see
+ * hk_http1_unfold); a Content-Length that is said several times and always the same is told as one (RFC 9110, section
+ * 8.6); a Transfer-Encoding of nothing but "identity", without Content-Length, in HTTP/1.1, not of a 1xx, says nothing,
+ * so that the body lasts until the connection is closed; a 204 with such a Transfer-Encoding, or a good one, has no body
+ * (RFC 9112, section 6.3) and is the last of its connection.
  */
 #ifndef HK_HTTP1_H
 #define HK_HTTP1_H
@@ -93,7 +95,7 @@ typedef struct hk_http1_limits {
     size_t leading_lines; /* empty lines before a request, left over by sloppy clients */
     size_t method_bytes;
     size_t target_bytes;     /* a response's status line may be as long as a request line with such a target */
-    size_t line_bytes;       /* one header or trailer line, without its end */
+    size_t line_bytes;       /* one header or trailer line, without its end; a field of several lines, unfolded */
     size_t head_bytes;       /* the whole head, from the start line on, with every line's end */
     size_t chunk_line_bytes; /* the size of one chunk with its extensions, without CRLF */
     size_t trailer_bytes;    /* all trailer lines together, with every CRLF */
@@ -106,7 +108,8 @@ extern const hk_http1_limits_t hk_http1_default_limits;
 
 /* --- heads ------------------------------------------------------------------------------------------------------ */
 
-/* One field; the name as it was sent, the value without white space around it. */
+/* One field; the name as it was sent, the value without white space around it. In a response a value may be folded, and
+ * then has the ends of its lines within, and nothing else has: hk_http1_unfold. */
 typedef struct hk_http1_header {
     hk_bytes_t name, value;
 } hk_http1_header_t;
@@ -199,6 +202,13 @@ hk_status_t hk_http1_parse_response(hk_bytes_t input, const hk_http1_limits_t *l
  * from, to  where the `input` of the call that parsed the head began, and where the same bytes begin now. */
 void hk_http1_request_moved(hk_http1_request_t *request, const char *from, const char *to);
 void hk_http1_response_moved(hk_http1_response_t *response, const char *from, const char *to);
+
+/* Whether the value of a response's field is folded. O(bytes). */
+bool hk_http1_is_folded(hk_bytes_t value);
+
+/* Puts one space in the place of each line end in a folded value, with the white space around it (RFC 9112, section
+ * 5.2), and returns how many bytes are left, which are fewer. */
+size_t hk_http1_unfold(char *value, size_t length);
 
 /* The first field of a name, in any case, or NULL. O(fields). */
 const hk_http1_header_t *hk_http1_header_find(const hk_http1_header_t *headers, size_t count, hk_bytes_t name);

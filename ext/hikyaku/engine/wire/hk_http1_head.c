@@ -8,6 +8,7 @@ typedef struct head {
     const hk_http1_limits_t *limits;
     size_t leading_lines; /* that may precede */
     hk_http1_line_ends_t line_ends;
+    bool folds;             /* a field may go on in the next line */
     size_t end;             /* of the head, once it is whole */
     bool start_line_is_new; /* it was not there at the last call */
 } head_t;
@@ -159,8 +160,8 @@ static hk_http1_error_t parse_status_line(hk_bytes_t line, hk_http1_response_t *
     return hk_http1_skip_text(at, end) == end ? HK_HTTP1_NONE : HK_HTTP1_REASON;
 }
 
-static hk_http1_error_t parse_fields(hk_bytes_t lines, hk_http1_header_t *headers, size_t capacity, size_t *count,
-                                     hk_http1_facts_t *facts)
+static hk_http1_error_t parse_fields(const head_t *head, hk_bytes_t lines, hk_http1_header_t *headers, size_t capacity,
+                                     size_t *count, hk_http1_facts_t *facts)
 {
     const char *at = lines.at, *end = at + lines.length;
     size_t parsed = 0;
@@ -169,6 +170,9 @@ static hk_http1_error_t parse_fields(hk_bytes_t lines, hk_http1_header_t *header
             return HK_HTTP1_TOO_MANY_HEADERS;
         }
         hk_http1_error_t error = hk_http1_parse_field(at, end, &headers[parsed], &at);
+        if (error == HK_HTTP1_NONE && head->folds) {
+            error = hk_http1_parse_folds(end, head->limits->line_bytes, &headers[parsed], &at);
+        }
         if (error != HK_HTTP1_NONE) {
             return error;
         }
@@ -194,8 +198,8 @@ hk_status_t hk_http1_parse_request(hk_bytes_t input, const hk_http1_limits_t *li
         return status;
     }
     if (error == HK_HTTP1_NONE) {
-        error = parse_fields(field_lines(input, scan), parsed.headers, parsed.header_capacity, &parsed.header_count,
-                             &facts);
+        error = parse_fields(&head, field_lines(input, scan), parsed.headers, parsed.header_capacity,
+                             &parsed.header_count, &facts);
     }
     if (error == HK_HTTP1_NONE) {
         error = hk_http1_conclude_request(&facts, &parsed);
@@ -212,7 +216,7 @@ hk_status_t hk_http1_parse_request(hk_bytes_t input, const hk_http1_limits_t *li
 hk_status_t hk_http1_parse_response(hk_bytes_t input, const hk_http1_limits_t *limits, hk_bytes_t method,
                                     hk_http1_scan_t *scan, hk_http1_response_t *response, size_t *consumed)
 {
-    head_t head = {.limits = limits, .leading_lines = 0, .line_ends = HK_HTTP1_CRLF_OR_LF};
+    head_t head = {.limits = limits, .leading_lines = 0, .line_ends = HK_HTTP1_CRLF_OR_LF, .folds = true};
     hk_http1_response_t parsed = {.headers = response->headers, .header_capacity = response->header_capacity};
     hk_http1_facts_t facts = {.hosts = 0};
     hk_http1_error_t error = HK_HTTP1_NONE;
@@ -224,8 +228,8 @@ hk_status_t hk_http1_parse_response(hk_bytes_t input, const hk_http1_limits_t *l
         return status;
     }
     if (error == HK_HTTP1_NONE) {
-        error = parse_fields(field_lines(input, scan), parsed.headers, parsed.header_capacity, &parsed.header_count,
-                             &facts);
+        error = parse_fields(&head, field_lines(input, scan), parsed.headers, parsed.header_capacity,
+                             &parsed.header_count, &facts);
     }
     if (error == HK_HTTP1_NONE) {
         error = hk_http1_conclude_response(&facts, method, &parsed);

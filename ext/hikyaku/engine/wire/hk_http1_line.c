@@ -62,12 +62,18 @@ static bool is_blank(char byte)
     return byte == ' ' || byte == '\t';
 }
 
+/* Where a value is folded, its lines end within white space. */
+static bool is_blank_or_fold(char byte)
+{
+    return is_blank(byte) || byte == '\r' || byte == '\n';
+}
+
 static hk_bytes_t without_blanks(const char *at, const char *end)
 {
-    while (at < end && is_blank(*at)) {
+    while (at < end && is_blank_or_fold(*at)) {
         at++;
     }
-    while (at < end && is_blank(end[-1])) {
+    while (at < end && is_blank_or_fold(end[-1])) {
         end--;
     }
     return hk_bytes(at, (size_t)(end - at));
@@ -131,6 +137,19 @@ hk_http1_line_result_t hk_http1_find_line(hk_bytes_t input, hk_http1_line_ends_t
     return HK_HTTP1_LINE_FOUND;
 }
 
+/* The text from `at` to the end of its line. */
+static hk_http1_error_t parse_text(const char *at, const char *end, hk_bytes_t *text, const char **next)
+{
+    const char *stop = hk_http1_skip_text(at, end);
+    const char *line_end = stop < end && *stop == '\r' ? stop + 1 : stop;
+    if (line_end == end || *line_end != '\n') {
+        return HK_HTTP1_HEADER_VALUE;
+    }
+    *text = without_blanks(at, stop);
+    *next = line_end + 1;
+    return HK_HTTP1_NONE;
+}
+
 hk_http1_error_t hk_http1_parse_field(const char *at, const char *end, hk_http1_header_t *header, const char **next)
 {
     if (is_blank(*at)) {
@@ -140,13 +159,65 @@ hk_http1_error_t hk_http1_parse_field(const char *at, const char *end, hk_http1_
     if (colon == at || colon == end || *colon != ':') {
         return HK_HTTP1_HEADER_NAME;
     }
-    const char *stop = hk_http1_skip_text(colon + 1, end);
-    const char *line_end = stop < end && *stop == '\r' ? stop + 1 : stop;
-    if (line_end == end || *line_end != '\n') {
-        return HK_HTTP1_HEADER_VALUE;
-    }
     header->name = hk_bytes(at, (size_t)(colon - at));
-    header->value = without_blanks(colon + 1, stop);
-    *next = line_end + 1;
+    return parse_text(colon + 1, end, &header->value, next);
+}
+
+static bool frames(hk_bytes_t name)
+{
+    return hk_http1_is_word(name, HK_BYTES("content-length")) || hk_http1_is_word(name, HK_BYTES("transfer-encoding"));
+}
+
+hk_http1_error_t hk_http1_parse_folds(const char *end, size_t longest, hk_http1_header_t *header, const char **next)
+{
+    size_t unfolded = header->name.length + 1 + header->value.length;
+    while (*next < end && is_blank(**next)) {
+        /* What frames the message stands on one line, or two readers might find its end in different places. */
+        if (frames(header->name)) {
+            return HK_HTTP1_FOLDED;
+        }
+        hk_bytes_t more;
+        hk_http1_error_t error = parse_text(*next, end, &more, next);
+        if (error != HK_HTTP1_NONE) {
+            return error;
+        }
+        if (more.length == 0) {
+            continue;
+        }
+        const char *from = header->value.length > 0 ? header->value.at : more.at;
+        unfolded += more.length + (header->value.length > 0);
+        header->value = hk_bytes(from, (size_t)(more.at + more.length - from));
+        if (unfolded > longest) {
+            return HK_HTTP1_LINE_TOO_LONG;
+        }
+    }
     return HK_HTTP1_NONE;
+}
+
+bool hk_http1_is_folded(hk_bytes_t value)
+{
+    return value.length > 0 && memchr(value.at, '\n', value.length) != NULL;
+}
+
+size_t hk_http1_unfold(char *value, size_t length)
+{
+    size_t kept = 0, blanks = 0; /* the white space before it, which has not been kept yet */
+    bool folded = false;
+    for (size_t i = 0; i < length; i++) {
+        if (is_blank_or_fold(value[i])) {
+            folded |= value[i] == '\n';
+            blanks++;
+            continue;
+        }
+        if (folded) {
+            value[kept++] = ' ';
+        } else {
+            memmove(value + kept, value + i - blanks, blanks);
+            kept += blanks;
+        }
+        value[kept++] = value[i];
+        blanks = 0;
+        folded = false;
+    }
+    return kept;
 }

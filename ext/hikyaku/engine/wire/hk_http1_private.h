@@ -82,6 +82,10 @@ hk_http1_line_result_t hk_http1_find_line(hk_bytes_t input, hk_http1_line_ends_t
 /* Parses one header line, which ends before `end` as hk_http1_find_line lets it. Sets `next` to what follows it. */
 hk_http1_error_t hk_http1_parse_field(const char *at, const char *end, hk_http1_header_t *header, const char **next);
 
+/* Parses the lines at `*next` with which the field goes on that was parsed last, if there are any; unfolded it may be
+ * `longest` bytes long. */
+hk_http1_error_t hk_http1_parse_folds(const char *end, size_t longest, hk_http1_header_t *header, const char **next);
+
 /* --- targets ------------------------------------------------------------------------------------------------------ */
 
 /* Whether these are a host and perhaps a port; of `port_needed` with one. No user information, nothing empty. */

@@ -17,7 +17,7 @@ module Hikyaku
           @input = input
           @limits = limits
           @start_lines = {request: RequestLine, response: StatusLine}.fetch(kind) { raise ArgumentError, "there are requests and responses, no #{kind.inspect}" }
-          @bare = kind == :response # RFC 9112, section 2.2
+          @lenient = kind == :response # RFC 9112, sections 2.2 and 5.2
           @leading_lines = (kind == :request) ? limits.leading_lines : 0
           clear
         end
@@ -39,7 +39,7 @@ module Hikyaku
           while (line = next_line)
             if @start_line
               return whole if line.empty?
-              @lines << line
+              add(line)
             elsif line.empty?
               skip
             else
@@ -51,15 +51,21 @@ module Hikyaku
         def clear
           @start_line = nil
           @lines = []
+          @folds = {}
           @bytes = @empty_lines = 0
         end
 
         def next_line
           longest, long = @start_line ? [@limits.line_bytes, :line_too_long] : [@limits.start_line_bytes, :target_too_long]
           before = @input.size
-          line = @input.line(longest: longest, long: long, budget: @limits.head_bytes - @bytes, over: :head_too_large, bare: @bare)
+          line = @input.line(longest: longest, long: long, budget: @limits.head_bytes - @bytes, over: :head_too_large, bare: @lenient)
           @bytes += before - @input.size
           line
+        end
+
+        def add(line)
+          return @lines << line unless @lenient && @lines.any? && Field.folded?(line)
+          (@folds[@lines.size - 1] ||= []) << line
         end
 
         # RFC 9112, section 2.2: some clients send an empty line after a body.
@@ -72,7 +78,8 @@ module Hikyaku
         def whole
           headers = @lines.each_with_index.map do |line, index|
             raise Malformed.new(:too_many_headers) if index == @limits.headers
-            Field.parse(line)
+            field = Field.parse(line)
+            @folds.key?(index) ? Field.unfold(*field, @folds[index], @limits.line_bytes) : field
           end
           [@start_line, headers.freeze, @bytes].tap { clear }
         end
