@@ -103,6 +103,37 @@ class HTTPClientRetriesTest < Minitest::Test
     end
   end
 
+  test "a request may want other retries than its client, each of those who share an answer its own" do
+    refusing(2, 503, {"Retry-After" => "0"}) do |server|
+      assert_equal [200, 3], [client.get(server.url("/a"), retries: 2).status, server.log.size]
+    end
+    refusing(9, 503, {"Retry-After" => "0"}) do |server|
+      asked = client(retries: 5)
+      assert_equal [503, 1], [asked.put(server.url("/a"), body: "x", retries: 0).status, server.log.size]
+      assert_equal [503, 3], [asked.open(server.url("/a"), retries: 1, &:status), server.log.size]
+      assert_equal [503, 4], [asked.post(server.url("/a"), retries: 3).status, server.log.size]
+    end
+    refusing(1, 503, {"Retry-After" => "0"}) do |server|
+      asked = client
+      once, again = asked.together { [0, 1].map { |retries| asked.fetch(server.url("/a"), retries: retries) } }
+      assert_equal [503, 200, 2], [once.value.status, again.value.status, server.log.size]
+      [-1, 21, nil, "1"].each { |retries| assert_match(/retries is/, assert_raises(ArgumentError) { asked.get(server.url, retries: retries) }.message) }
+    end
+  end
+
+  test "a request may have a bad status raised, or not, other than its client, each of those who share an answer for itself" do
+    refusing(99, 404, {}) do |server|
+      lenient, strict = client, client(raise_for_status: true)
+      assert_equal 404, assert_raises(HTTP::BadStatus) { lenient.get(server.url("/a"), raise_for_status: true) }.status
+      assert_equal 404, strict.get(server.url("/a"), raise_for_status: false).status
+      assert_equal [HTTP::BadStatus] * 2, lenient.get(server.url("/a"), server.url("/b"), raise_for_status: true).map { |outcome| outcome.error.class }
+      assert_raises(HTTP::BadStatus) { lenient.open(server.url("/a"), raise_for_status: true, &:status) }
+      assert_equal "refused", strict.open(server.url("/a"), raise_for_status: false, &:read)
+      one, other = lenient.together { [false, true].map { |raised| lenient.fetch(server.url("/c"), raise_for_status: raised) } }
+      assert_equal [404, HTTP::BadStatus, 1], [one.value.status, other.outcome.error.class, server.log.count { |entry| entry[2] == "/c" }]
+    end
+  end
+
   test "a stream has the head that counts, and nothing of those before" do
     refusing(1, 503, {"Retry-After" => "0"}) do |server|
       client(retries: 1).open(server.url("/a")) { |stream| assert_equal [200, Misbehaving.body_of("/a")], [stream.status, stream.read] }

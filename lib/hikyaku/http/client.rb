@@ -77,7 +77,8 @@ module Hikyaku
 
       WALL = -> { Process.clock_gettime(Process::CLOCK_REALTIME) }
       NONE = {}.freeze
-      private_constant :WALL, :NONE
+      TERMS = %i[timeout retries raise_for_status].freeze
+      private_constant :WALL, :NONE, :TERMS
 
       # Gets resources.
       #
@@ -131,6 +132,8 @@ module Hikyaku
       #   the headers have Authorization
       # @param timeout [Numeric, nil] seconds for all of it, in place of the client's total; nil: as long as it takes
       # @param request [Hash] what else is said of it
+      # @option request [Integer] :retries in place of the client's
+      # @option request [Boolean] :raise_for_status in place of the client's
       # @option request [String, Symbol] :method GET
       # @option request [Hash] :headers
       # @option request [Hash, Array, nil] :params behind the query that the URL has: as :form, but for files
@@ -146,7 +149,7 @@ module Hikyaku
       # @return [Fetch]
       # @raise [InvalidURL, ArgumentError]
       def fetch(url, timeout: @settings.total, **request)
-        begun(Fetch, build(url, **request), timeout)
+        begun(Fetch, url, timeout: timeout, **request)
       end
 
       # What is begun in the block, with {#fetch} and {#open}, is asked for together when the block ends: in as few packets as hold it.
@@ -165,7 +168,7 @@ module Hikyaku
       # @return [Stream, Object] without a block the stream, to be closed; else what the block returns
       # @raise [RequestFailed, InvalidURL, ArgumentError]
       def open(url, timeout: @settings.total, alone: true, **request)
-        stream = begun(Stream, build(url, alone: alone, **request), timeout)
+        stream = begun(Stream, url, timeout: timeout, alone: alone, **request)
         return stream unless block_given?
         begin
           yield stream
@@ -183,7 +186,7 @@ module Hikyaku
       # @return [Stream] of that kind
       # @raise [InvalidURL, ArgumentError]
       # @api private
-      def stream(kind, url, timeout: @settings.total, **request) = begun(kind, build(url, **request), timeout)
+      def stream(kind, url, timeout: @settings.total, **request) = begun(kind, url, timeout: timeout, **request)
 
       # Nobody wants these any more. Those that would hold up what is asked next for longer than a new connection takes are let go, see {Abandonment}.
       # So are those of a server that says nothing. The others come.
@@ -274,42 +277,45 @@ module Hikyaku
         @settings.headers.reject { |field| said.include?(field.first) } + headers.to_a
       end
 
-      def request_all(method, urls, timeout: @settings.total, **options, &block)
-        @settings.seconds(:timeout, timeout)
+      def request_all(method, urls, **options, &block)
+        terms, said = split(options)
         one = urls.size == 1 && !urls.first.is_a?(Array)
-        return fetch_one(method, urls.first, timeout, options) if one && block.nil?
-        asked = urls.flatten.map { |url| build(url, method: method, **options) }
-        batch = driver.synchronize { submitted(asked, timeout) }
+        return fetch_one(build(urls.first, method: method, **said), terms) if one && block.nil?
+        asked = urls.flatten.map { |url| build(url, method: method, **said) }
+        batch = driver.synchronize { submitted(asked, terms) }
         block ? batch.each(&block) : batch.outcomes
       ensure
         batch&.cancel # whoever was to wait is gone
       end
 
       # Who waits for it begins it.
-      def fetch_one(method, url, timeout, options)
-        asked = build(url, method: method, **options)
-        fetch = driver.synchronize { submit(Fetch, asked, timeout) }
+      def fetch_one(asked, terms)
+        fetch = driver.synchronize { submit(Fetch, asked, terms) }
         fetch.value
       ensure
         fetch.cancel unless fetch.nil? || fetch.done?
       end
 
-      def begun(kind, request, timeout)
-        @settings.seconds(:timeout, timeout)
-        driver.synchronize { submit(kind, request, timeout).tap { driver.nudge } }
+      def begun(kind, url, **options)
+        terms, said = split(options)
+        asked = build(url, **said)
+        driver.synchronize { submit(kind, asked, terms).tap { driver.nudge } }
       end
 
-      def submitted(asked, timeout)
+      # On what terms it is waited for, and what is said of the request.
+      def split(options) = [@settings.terms(**options.slice(*TERMS)), options.except(*TERMS)]
+
+      def submitted(asked, terms)
         batch = Batch.new(driver)
-        asked.each { |request| batch << submit(Fetch, request, timeout, batch.news) }
+        asked.each { |request| batch << submit(Fetch, request, terms, batch.news) }
         batch
       rescue
         batch&.cancel
         raise
       end
 
-      def submit(kind, request, timeout, *news)
-        fetch = kind.new(request.address.url, @manager, @driver, timeout, *news)
+      def submit(kind, request, terms, *news)
+        fetch = kind.new(request.address.url, @manager, @driver, terms, *news)
         fetch.notice = Notice.new(@settings.instrumenter, request, @driver.now) if @settings.instrumenter
         @manager.submit(request, fetch)
         fetch

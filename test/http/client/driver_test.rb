@@ -135,7 +135,7 @@ class HTTPClientDriverTest < Minitest::Test
   def fetch_all(urls, total: nil)
     @driver.synchronize do
       fetches = urls.map do |url|
-        fetch = Client::Fetch.new(url, @manager, @driver, total)
+        fetch = Client::Fetch.new(url, @manager, @driver, Client::Terms.new(total: total))
         fetch.tap { @manager.submit(Hikyaku::HTTP::Request.new("GET", url), fetch) }
       end
       fetches.tap { @driver.nudge }

@@ -2,6 +2,7 @@
 
 require_relative "../errors"
 require_relative "../failure"
+require_relative "terms"
 
 module Hikyaku
   module HTTP
@@ -19,17 +20,20 @@ module Hikyaku
         # @return [ConditionVariable]
         # @api private
         attr_reader :news
+        # @return [Terms]
+        # @api private
+        attr_reader :terms
         # @return [Notice, nil] which is told of the outcome by the first that waits for it
         # @api private
         attr_writer :notice
 
         # @api private
-        def initialize(url, manager, driver, total = nil, news = ConditionVariable.new)
+        def initialize(url, manager, driver, terms = Terms.new, news = ConditionVariable.new)
           @url = url
           @manager = manager
           @driver = driver
-          @total = total
-          @deadline = total && driver.now + total
+          @terms = terms
+          @deadline = terms.total && driver.now + terms.total
           @news = news
           @outcome = @notice = nil
         end
@@ -85,7 +89,7 @@ module Hikyaku
         def fail(error) = complete(Failure.new(error, @url))
 
         # @api private
-        def expire = give_up(TimedOut.new("#{@url} took longer than #{@total} s", phase: :total, url: @url))
+        def expire = give_up(TimedOut.new("#{@url} took longer than #{@terms.total} s", phase: :total, url: @url))
 
         # @return [String]
         def inspect = "#<#{self.class} #{@url} #{done? ? @outcome.status || "failed" : "under way"}>"

@@ -102,12 +102,10 @@ module Hikyaku
         end
 
         def again_in(resource, status, headers)
-          return if resource.retries >= @settings.retries || !Retry.possible?(resource.request, status)
+          return unless Retry.possible?(resource.request, status)
           seconds = Retry.wait(headers, before: resource.retries, most: @settings.max_retry_wait, wall: @clock.call) or return
           seconds if patient(resource, @driver.now + seconds).any?
         end
-
-        def objection(response) = (BadStatus.new(response) if @settings.raise_for_status && response.bad?)
 
         def failed(resource, error)
           return if resource.left?
@@ -180,7 +178,7 @@ module Hikyaku
           @caching.keep(resource, status, headers, body.freeze) if resource.request.safe? && resource.left_at == @changes
         end
 
-        # Who cannot wait for so long has what came.
+        # Who does not wait, or not for so long, has what came.
         def asked_later?(resource, response)
           at = @driver.now + resource.again_in
           waiting = patient(resource, at)
@@ -197,8 +195,10 @@ module Hikyaku
           true
         end
 
-        # Those who wait as long.
-        def patient(resource, at) = resource.audience.select { |fetch| fetch.deadline.nil? || fetch.deadline > at }
+        # Those who want it asked again, and wait as long.
+        def patient(resource, at)
+          resource.audience.select { |fetch| fetch.terms.retry?(resource.retries) && (fetch.deadline.nil? || fetch.deadline > at) }
+        end
 
         def revalidated(resource, headers, seconds)
           stored = @caching.validated(resource, headers)
@@ -263,7 +263,7 @@ module Hikyaku
         end
 
         def give_to(fetch, response)
-          error = objection(response)
+          error = fetch.terms.objection(response)
           error ? fetch.fail(error) : fetch.complete(response)
         end
 

@@ -83,7 +83,7 @@ module Hikyaku
           @status = response.status
           @http_version = VERSIONS.fetch(response.minor)
           @headers = response.fields
-          @again_in = @manager.again_in(self, @status, @headers) if @settings.retries.positive?
+          @again_in = @manager.again_in(self, @status, @headers)
           @decoder = decoder(response)
           give_head if stream && !elsewhere? && !kept? && !@again_in
           refuse_length(response.content_length) unless elsewhere?
@@ -203,7 +203,7 @@ module Hikyaku
           @given = @copied = true
           headers = @decoder ? @headers.reject { |field| OF_THE_CODING.include?(field.first) } : @headers
           head = Response.new(status: @status, headers: headers, body: "", url: url, http_version: @http_version)
-          error = @manager.objection(head)
+          error = stream.terms.objection(head)
           error ? broken(error) : stream.head_came(head, self)
         end
 

@@ -8,6 +8,7 @@ require_relative "../request"
 require_relative "../../version"
 require_relative "identity"
 require_relative "tags"
+require_relative "terms"
 require_relative "timeouts"
 
 module Hikyaku
@@ -34,9 +35,7 @@ module Hikyaku
         attr_reader :proxy
         attr_reader :unix_socket
         attr_reader :destinations
-        attr_reader :retries
         attr_reader :max_retry_wait
-        attr_reader :raise_for_status
         attr_reader :instrumenter
         attr_reader :tls_context
         def verify? = @tls_context.verify_mode != OpenSSL::SSL::VERIFY_NONE
@@ -77,9 +76,14 @@ module Hikyaku
           freeze
         end
 
-        def seconds(name, value) = value && checked(name, value, SHORTEST..)
+        # Of one request.
+        def terms(timeout: @total, retries: @retries, raise_for_status: @raise_for_status)
+          Terms.new(total: seconds(:timeout, timeout), retries: checked(:retries, retries, 0..MOST_RETRIES), raise_for_status: raise_for_status)
+        end
 
         private
+
+        def seconds(name, value) = value && checked(name, value, SHORTEST..)
 
         def checked(name, value, range)
           return value if value.is_a?(Numeric) && range.cover?(value)
