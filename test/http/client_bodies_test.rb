@@ -68,7 +68,8 @@ class HTTPClientBodiesTest < Minitest::Test
   FORMS = {
     {:a => 1, "b" => "x y&=+~*\u00E9"} => {"a" => "1", "b" => "x y&=+~*\u00E9"}, {a: [1, 2], b: {c: {d: true}}} => {"a" => %w[1 2], "b" => {"c" => {"d" => "true"}}},
     {a: [{b: 1, c: 2}, {b: 3}]} => {"a" => [{"b" => "1", "c" => "2"}, {"b" => "3"}]}, {a: nil, b: "", c: [], d: {}} => {"a" => nil, "b" => ""},
-    [["a", 1], ["a", 2], ["b[]", 3]] => {"a" => "2", "b" => ["3"]}, {"a" => String.new("\xE9", encoding: "ISO-8859-1")} => {"a" => "\u00E9"}, {"q\"[x]" => "\r\n\0"} => {"q\"" => {"x" => "\r\n\0"}}
+    [["a", 1], ["a", 2], ["b[]", 3]] => {"a" => "2", "b" => ["3"]}, {"a" => String.new("\xE9", encoding: "ISO-8859-1")} => {"a" => "\u00E9"}, {"q\"[x]" => "\r\n\0"} => {"q\"" => {"x" => "\r\n\0"}},
+    {"\u00E9" => {"\u00E8".b => {"\u00EA".encode("UTF-16LE") => ["\u00E0".encode("UTF-16BE")]}}} => {"\u00E9" => {"\u00E8" => {"\u00EA" => ["\u00E0"]}}}
   }.freeze
   private_constant :FORMS
 
@@ -116,7 +117,7 @@ class HTTPClientBodiesTest < Minitest::Test
     {
       {json: 1, form: {}} => /json: and form: are given/, {body: "", json: 1} => /body: and json: are given/, {body: "x", form: {}} => /body: and form:/, {json: Object.new} => /represent/,
       {form: "a=1"} => /form: is a String/, {params: "a=1"} => /params: is a String/, {params: 5} => /params: is a Integer/, {form: [1]} => /form: is a Array/, {form: {a: Object.new}} => /"a" is a Object/,
-      {form: {a: 1..2}} => /"a" is a Range/, {form: {a: "\xFF"}} => /"a" is not UTF-8/, {form: {"\xFF" => 1}} => /is not UTF-8/, {form: round} => /more than 32 levels/,
+      {form: {a: 1..2}} => /"a" is a Range/, {form: {a: "\xFF"}} => /"a" is not UTF-8/, {form: {"\xFF" => 1}} => /"\?" is not UTF-8/, {form: {"\u00E9" => {"\xFF" => 1}}} => /"\?" is not UTF-8/, {params: {"\u00E9" => Object.new}} => /"\u00E9" is a Object/, {form: round} => /more than 32 levels/,
       {params: {a: StringIO.new}} => /"a" is a StringIO; a file goes into form:/, {form: {a: Pathname(__FILE__)}} => /Pathname.*File\.open/, {body: Pathname(__FILE__)} => /Pathname.*File\.open/,
       {form: {a: StringIO.new}, headers: {"Content-Type": "multipart/form-data"}} => /boundary/
     }.each do |given, message|
@@ -153,6 +154,14 @@ class HTTPClientBodiesTest < Minitest::Test
   test "names of a multipart form are escaped as browsers do" do
     request, = raw_multipart(form: {"a\"b\nc\r\nd\re" => HTTP::Part.new("x", filename: "q\"\r\n\\.txt")})
     assert_includes request, %(Content-Disposition: form-data; name="a%22b%0D%0Ac%0D%0Ad%0D%0Ae"; filename="q%22%0D%0A\\.txt"\r\nContent-Type: application/octet-stream\r\n\r\nx\r\n)
+  end
+
+  test "names of files are written as UTF-8, and those that are no text as the bytes that they are" do
+    names = {"\u00E9".encode("UTF-16LE") => "\u00E9", String.new("\xE9", encoding: "ISO-8859-1") => "\u00E9", "\u98DB\"".encode("Shift_JIS") => "\u98DB%22", "\xE9" => "\xE9", "\u00E9".b => "\u00E9", String.new("\u00E9", encoding: "US-ASCII") => "\u00E9"}
+    names.each do |given, written|
+      body, = raw_multipart(form: {a: HTTP::Part.new("x", filename: given)})
+      assert_includes body.b, %(; filename="#{written}"\r\n).b, given.inspect
+    end
   end
 
   test "the boundary is another each time, and stands in nothing that is sent" do

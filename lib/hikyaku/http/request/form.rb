@@ -16,13 +16,13 @@ module Hikyaku
           def pairs(fields, what)
             sound = fields.is_a?(Hash) || (fields.is_a?(Array) && fields.all? { |field| field.is_a?(Array) && field.size == 2 })
             raise ArgumentError, "#{what}: is a #{fields.class}; it is a Hash, or an Array of pairs" unless sound
-            fields.each_with_object([]) { |(name, value), found| add(name.to_s, value, 1, found) }
+            fields.each_with_object([]) { |(name, value), found| add(text(name.to_s, name), value, 1, found) }
           end
 
           # Sections 5.1 and 5.2 (application/x-www-form-urlencoded) of the URL Standard.
           def encode(pairs)
             pairs.map { |name, value|
-              raise ArgumentError, "the parameter #{name[0, 40].inspect} is a #{value.class}; a file goes into form:" if file?(value)
+              raise ArgumentError, "the parameter #{shown(name)} is a #{value.class}; a file goes into form:" if file?(value)
               value.nil? ? escape(text(name, name)) : "#{escape(text(name, name))}=#{escape(text(value, name))}"
             }.join("&")
           end
@@ -46,9 +46,9 @@ module Hikyaku
           private
 
           def add(name, value, level, found)
-            raise ArgumentError, "the field #{name[0, 40].inspect} has more than #{MOST_LEVELS} levels" if level > MOST_LEVELS
+            raise ArgumentError, "the field #{shown(name)} has more than #{MOST_LEVELS} levels" if level > MOST_LEVELS
             case value
-            when Hash then value.each { |key, inner| add("#{name}[#{key}]", inner, level + 1, found) }
+            when Hash then value.each { |key, inner| add("#{name}[#{text(key.to_s, key)}]", inner, level + 1, found) }
             when Array then value.each { |inner| add("#{name}[]", inner, level + 1, found) }
             else found << [name, value]
             end
@@ -56,7 +56,9 @@ module Hikyaku
 
           def escape(text) = URI.encode_www_form_component(text)
 
-          def refuse(name, why) = raise(ArgumentError, "the field #{name.scrub("?")[0, 40].inspect} #{why}")
+          def shown(name) = name.to_s.dup.force_encoding(Encoding::UTF_8).scrub("?")[0, 40].inspect
+
+          def refuse(name, why) = raise(ArgumentError, "the field #{shown(name)} #{why}")
         end
       end
       private_constant :Form

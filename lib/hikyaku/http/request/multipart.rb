@@ -50,7 +50,7 @@ module Hikyaku
         def add(name, value)
           part = value.is_a?(Part) ? value : Part.of(value)
           @text << "--#{@boundary}\r\nContent-Disposition: form-data; name=\"" << escape(Form.text(name, name).gsub(LINE_END, "\r\n")) << "\""
-          @text << "; filename=\"" << escape(part.filename.b) << "\"" if part.filename
+          @text << "; filename=\"" << escape(utf8(part.filename)) << "\"" if part.filename
           @text << "\r\nContent-Type: " << part.content_type.b if part.content_type
           @text << "\r\n\r\n"
           append(part.content)
@@ -66,6 +66,14 @@ module Hikyaku
         def flush
           @pieces << StringIO.new(@text)
           @text = "".b
+        end
+
+        # Whatever encoding a name has on the disk: bytes that are not text go as they are.
+        def utf8(name)
+          return name.b unless name.valid_encoding? && name.encoding != Encoding::BINARY
+          name.encode(Encoding::UTF_8).b
+        rescue EncodingError
+          name.b
         end
 
         def escape(text) = text.gsub(/["\r\n]/n, ESCAPES)
