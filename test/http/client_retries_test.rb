@@ -50,13 +50,17 @@ class HTTPClientRetriesTest < Minitest::Test
   end
 
   test "who is told to wait longer than the most, or than there is time, has the answer at once" do
-    dates = [LONG.to_s, (Time.now + LONG).httpdate, "999999999"]
+    dates = [LONG.to_s, (Time.now + LONG).httpdate, "999999999", "9999999999", "9" * 30]
     dates.each do |value|
       refusing(9, 503, {"Retry-After" => value}) do |server|
         assert_equal [503, 1], [client(retries: 5, timeouts: {}).get(server.url).status, server.log.size]
         assert_equal [503, 2], [client(retries: 5, max_retry_wait: LONG * 30_000).get(server.url, timeout: 60).status, server.log.size]
       end
     end
+  end
+
+  test "seconds may have zeros before them" do
+    refusing(1, 503, {"Retry-After" => "0" * 30}) { |server| assert_equal [200, 2], [client(retries: 1, max_retry_wait: 0).get(server.url).status, server.log.size] }
   end
 
   test "a date is the server's: by its own clock" do
@@ -70,7 +74,7 @@ class HTTPClientRetriesTest < Minitest::Test
   end
 
   test "a field that says nothing is as none: it is asked again after a moment" do
-    [nil, "", "soon", "-1", "1.5", "9" * 30].each do |value|
+    [nil, "", "soon", "-1", "1.5"].each do |value|
       refusing(1, 503, {"Retry-After" => value}) { |server| assert_equal [200, 2], [client(retries: 1, max_retry_wait: 0.01).get(server.url).status, server.log.size], value.inspect }
     end
   end
