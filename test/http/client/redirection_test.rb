@@ -100,6 +100,24 @@ class HTTPClientRedirectionTest < Minitest::Test
     end
   end
 
+  test "a redirect is followed whatever its body is, or is said to be encoded with: nobody reads it" do
+    bomb = Zlib.gzip("\0" * 3_000_000)
+    {"that is broken" => ["gzip", "\x1F\x8B\b\0 and no more".b], "that ends too early" => ["gzip", bomb.byteslice(0, 100)], "that is too large" => ["gzip", bomb], "that is too large as it is" => ["identity", "x" * 5_000], "of a coding that it has not" => ["deflate", "text"]}.each do |what, (coding, body)|
+      way = Misbehaving::AsTold.new do |request, _|
+        "HTTP/1.1 301 x\r\nCache-Control: max-age=60\r\nLocation: /there\r\nContent-Encoding: #{coding}\r\nContent-Length: #{body.bytesize}\r\n\r\n".b + body if request.path == "/moved"
+      end
+      Misbehaving.run(way) do |server|
+        [false, true].each do |cache|
+          client = HTTP::Client.new(memory: nil, proxy: nil, cache: cache, max_body_bytes: 2_000, timeouts: {total: 30})
+          2.times { assert_equal Misbehaving.body_of("/there"), client.get(server.url("/moved")).body, what }
+          assert_equal Misbehaving.body_of("/there"), client.open(server.url("/moved"), &:read), what
+        ensure
+          client&.close
+        end
+      end
+    end
+  end
+
   private
 
   def hear(status)

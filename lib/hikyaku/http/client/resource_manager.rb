@@ -84,9 +84,9 @@ module Hikyaku
           @http_version = VERSIONS.fetch(response.minor)
           @headers = response.fields
           @again_in = @manager.again_in(self, @status, @headers)
-          @decoder = decoder(response)
+          @decoder = decoder(response) unless elsewhere?
           give_head if stream && !elsewhere? && !kept? && !@again_in
-          refuse_length(response.content_length) unless elsewhere?
+          refuse_length(response.content_length)
         rescue ContentCoding::Unsupported => error
           broken(BadResponse.new("the answer to #{url} cannot be decoded: #{error.message}", url: url))
         end
@@ -215,8 +215,9 @@ module Hikyaku
           @error = BadResponse.new("the answer to #{url} cannot be decoded: #{error.message}", url: url)
         end
 
+        # What leads elsewhere is followed however much there is of it, and is soon left.
         def refuse_length(bytes)
-          too_large if !@given && bytes && bytes > @settings.max_body_bytes && @request.method != "HEAD"
+          too_large if !@given && bytes && bytes > @settings.max_body_bytes && @request.method != "HEAD" && !elsewhere?
         end
 
         def too_large = broken(ResponseTooLarge.new("the answer to #{url} has more than #{@settings.max_body_bytes} bytes (max_body_bytes:)", url: url))
