@@ -11,6 +11,20 @@ class HTTPResponseTest < Minitest::Test
   URL = "https://example.com/a?b=c"
   private_constant :HTTP, :URL
 
+  test "a text is in the charset that is said, and can be worked with" do
+    {
+      "latin1" => ["\u00E9", "ISO-8859-1"], "'iso-8859-1'" => ["\u00E9", "ISO-8859-1"], "\"Windows-1252\"" => ["\u20AC", "Windows-1252"], "x-sjis" => ["\u98DB", "Windows-31J"], "UTF8" => ["\u98DB", "UTF-8"],
+      "utf-16le" => ["\u98DB", "UTF-16LE"], "nothing-known" => ["\u98DB", "UTF-8"]
+    }.each do |charset, (text, encoding)|
+      came = response("text/plain; charset=#{charset}", text.encode(encoding).b).text
+      assert_equal [text, Encoding.find(encoding)], [came.encode("UTF-8"), came.encoding], charset
+    end
+    {"utf-16" => "\uFEFF\u98DBx".encode("UTF-16LE"), "UTF-16" => "\uFEFF\u98DBx".encode("UTF-16BE"), "iso-2022-jp" => "\u98DBx".encode("ISO-2022-JP")}.each do |charset, body|
+      assert_match(/\A\u98DBx\z/, response("text/plain; charset=#{charset}", body.b).text, charset)
+    end
+    {"utf-16" => "x", "utf-7" => "+AGE-", "iso-2022-jp" => "\xFF", "utf-8" => "\xFF"}.each { |charset, body| assert_equal [body.b, Encoding::BINARY], response("text/plain; charset=#{charset}", body.b).text.then { |text| [text, text.encoding] } }
+  end
+
   test "JSON is read whatever its type says, as browsers do" do
     ["application/json", "application/problem+json; charset=utf-8", "text/javascript", "text/plain", "application/octet-stream", nil].each do |type|
       assert_equal({"a" => [1, "\u00E9"]}, response(type, %({"a":[1,"\u00E9"]})).json)

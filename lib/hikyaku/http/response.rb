@@ -10,7 +10,9 @@ module Hikyaku
       BYTE_ORDER_MARK = "\xEF\xBB\xBF".b.freeze
       CLIENT_ERROR = 400 # and above
       TYPES = {json: %r{\A(?:application|text)/(?:[\w.-]+\+)?json\z}, msgpack: %r{\Aapplication/(?:[\w.-]+\+|vnd\.|x-)?(?:msgpack|mpac)\z}}.freeze
-      private_constant :BYTE_ORDER_MARK, :CLIENT_ERROR, :TYPES
+      # What servers call charsets, and Ruby does not (Encoding Standard, section 4.2).
+      LABELS = {"latin1" => "ISO-8859-1", "iso_8859-1" => "ISO-8859-1", "x-sjis" => "Windows-31J", "shift-jis" => "Windows-31J"}.freeze
+      private_constant :BYTE_ORDER_MARK, :CLIENT_ERROR, :TYPES, :LABELS
 
       # @return [Integer] 200 to 999
       attr_reader :status
@@ -63,10 +65,11 @@ module Hikyaku
       # @return [nil] as there is none: see {Failure#error}
       def error = nil
 
-      # @return [String] the body in the charset of its Content-Type, else UTF-8 where it is that, else binary
+      # @return [String] the body in the charset of its Content-Type, else UTF-8 where it is that, else binary. What Ruby cannot work with as it is, UTF-16 that
+      #   says its byte order and ISO-2022-JP, is made UTF-8
       def text
-        named = self["content-type"].to_s[/charset="?([^\s";]+)/i, 1]
-        encoding = named && Encoding.find(named)
+        named = self["content-type"].to_s[/charset=["']?([^\s"';]+)/i, 1]
+        encoding = named && Encoding.find(LABELS.fetch(named.downcase, named))
         decoded(encoding || Encoding::UTF_8)
       rescue ArgumentError # a charset of which nobody has heard
         decoded(Encoding::UTF_8)
@@ -123,7 +126,10 @@ module Hikyaku
 
       def decoded(encoding)
         text = @body.dup.force_encoding(encoding)
+        text = text.encode(Encoding::UTF_8) if encoding.dummy?
         text.valid_encoding? ? text : @body
+      rescue EncodingError
+        @body
       end
     end
   end
