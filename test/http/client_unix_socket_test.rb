@@ -156,7 +156,8 @@ class HTTPClientUnixSocketTest < Minitest::Test
 
   test "what makes no sense is refused" do
     {
-      {unix_socket: "/a", proxy: "http://127.0.0.1:1"} => /proxy: are given/, {unix_socket: "/a", destinations: ->(*) {}} => /destinations: are given/, {unix_socket: "/#{"a" * 200}"} => /cannot be the path of a socket/
+      {unix_socket: "/a", proxy: "http://127.0.0.1:1"} => /proxy: are given/, {unix_socket: "/a", destinations: ->(*) {}} => /destinations: are given/, {unix_socket: "/#{"a" * 200}"} => /cannot be the path of a socket/,
+      {unix_socket: "/a\0b"} => /cannot be the path of a socket: it has a NUL/, {unix_socket: ""} => /cannot be the path of a socket: it is empty/
     }.each { |options, message| assert_match message, assert_raises(ArgumentError) { HTTP::Client.new(memory: nil, **options) }.message }
     assert HTTP::Client.new(memory: nil, unix_socket: "/a", proxy: nil)
   end

@@ -93,8 +93,12 @@ module Hikyaku
         # The variables of the environment that name a proxy do not mean what is reached by a socket.
         def socket(path, proxy, destinations)
           raise ArgumentError, "unix_socket: and #{destinations ? "destinations:" : "proxy:"} are given; what is reached by a socket goes by nothing else" if destinations || ![nil, :environment].include?(proxy)
-          Addrinfo.unix(path.to_s)
-          -path.to_s
+          path = path.to_s
+          raise ArgumentError, "it is empty" if path.empty?
+          # The kernel would take what stands before it; a name that begins with one is in no folder (unix(7), "abstract").
+          raise ArgumentError, "it has a NUL" if path.include?("\0") && !path.start_with?("\0")
+          Addrinfo.unix(path)
+          -path
         rescue ArgumentError => error
           raise error if error.message.include?("unix_socket:")
           raise ArgumentError, "unix_socket #{path.to_s.inspect} cannot be the path of a socket: #{error.message}"
