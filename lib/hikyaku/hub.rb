@@ -38,10 +38,11 @@ module Hikyaku
     # @param clock [#call] seconds since 1970, for the expiry of tokens
     # @param monotonic [#call] seconds that only go forward
     # @param random [Random] for jitter
+    # @param max_update_bytes [Integer, nil] bytes that an update's data and topics may have; nil for any number
     # @param options [Hash] of the engine: see RubyEngine#initialize
     def initialize(hub_url:, engine: RubyEngine, subscriptions: false,
       clock: -> { Process.clock_gettime(Process::CLOCK_REALTIME) }, monotonic: -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) },
-      random: Random.new, **options)
+      random: Random.new, max_update_bytes: nil, **options)
       @topics = Topics.new(hub_url: hub_url)
       @documents = SubscriptionDocument.new(@topics.hub_path)
       @engine = engine.new(topics: @topics, documents: subscriptions ? @documents : nil, **options)
@@ -49,6 +50,7 @@ module Hikyaku
       @clock = clock
       @monotonic = monotonic
       @random = random
+      @max_update_bytes = max_update_bytes
       @mutex = Mutex.new
       @idempotency = Idempotency.new
       @revocations = Revocations.new(path: options[:storage]&.then { |storage| File.join(storage.fetch(:folder), "revocations") })
@@ -74,9 +76,11 @@ module Hikyaku
     # @param idempotency_key [Object, nil] the same key again publishes nothing and returns the first id
     # @return [String] the event id, when the update is as safe as the hub's storage promises
     # @raise [InvalidTopic] a topic lies in the hub's reserved namespace
+    # @raise [LimitExceeded] the update is larger than the hub takes
     # @raise [KeyReused] the key came with another update before
     # @raise [StorageFailed] it could not be kept, and was not published; or it was, and what keeps it is in doubt
     def publish(update, idempotency_key: nil)
+      refuse_oversized(update)
       topics = update.topics.map { |topic| @topics[topic] }
       refuse_reserved(topics)
       surveys = survey(topics)
@@ -342,6 +346,13 @@ module Hikyaku
     def inspect = "#<#{self.class.name} #{hub_url}>"
 
     private
+
+    # Over HTTP the body's limit refuses it first; a publish in this process has no body.
+    def refuse_oversized(update)
+      return unless @max_update_bytes
+      bytes = update.data.bytesize + update.topics.sum(&:bytesize)
+      raise LimitExceeded, "the update has #{bytes} bytes, more than the #{@max_update_bytes} that max_request_bytes allows" if bytes > @max_update_bytes
+    end
 
     # What takes long to match is found out in pieces, without the lock, and others get their turn between them.
     def survey(topics)

@@ -44,6 +44,8 @@ class BesideTheServerTest < Minitest::Test
     output, status = @folder.run("bin/rails", "seed")
     assert status.success?, output
     assert_equal "from a task", stream.next.data
+    output, = @folder.run("bin/rails", "hikyaku:doctor", HIKYAKU_DOCTOR: "--only reach")
+    assert_match(%r{ok    reach +http://localhost:#{shop.port}#{PATH} }, output)
     shop.stop
     refute_path_exists "#{place}/hub.json"
     refute_path_exists "#{place}/hub.sock"

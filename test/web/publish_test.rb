@@ -4,6 +4,7 @@ require "test_helper"
 require "rack"
 require "rack/lint"
 require "rack/mock_request"
+require "hikyaku/client/publisher"
 require "hikyaku/config"
 require "hikyaku/web"
 require "support/access_tokens"
@@ -35,6 +36,15 @@ class WebPublishTest < Minitest::Test
   test "without a key the same request publishes again" do
     refute_equal publish.body, publish.body
     assert_equal 2, @web.hub.stats[:publishes]
+  end
+
+  test "what is published in the process itself is no larger than a request may be, and the message names the setting" do
+    publisher = Hikyaku::Publisher.new(@web.hub)
+    limit = @web.config.max_request_bytes
+    assert publisher.publish("/a", "x" * (limit - 2))
+    error = assert_raises(Hikyaku::LimitExceeded) { publisher.publish("/a", "x" * (limit - 1)) }
+    assert_equal "the update has #{limit + 1} bytes, more than the #{limit} that max_request_bytes allows", error.message
+    assert_equal 1, @web.hub.stats[:publishes]
   end
 
   test "a key belongs to whoever used it first" do

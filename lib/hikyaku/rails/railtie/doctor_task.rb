@@ -66,13 +66,18 @@ module Hikyaku
       def hub = @address ||= with_path(@hub || own_hub)
 
       def own_hub
-        known = @settings.public_url || (config.hub_url unless @settings.remote? || @settings.doubt)
+        known = @settings.public_url || running&.fetch(:hub_url) || (config.hub_url unless @settings.remote? || @settings.doubt)
         known or raise ConfigError, "it is not known under which URL clients find the hub: set config.hikyaku.resource_identifier, " \
           "or give it: bin/rails \"hikyaku:doctor[https://www.example.com#{config.path}]\""
       end
 
+      def running = @running ||= @settings.running_hub
+
       # Another hub says itself who it is.
-      def identifier = (config.resource_identifier unless @hub)
+      def identifier
+        return if @hub
+        (running unless @settings.public_url)&.fetch(:resource_identifier) || config.resource_identifier
+      end
 
       # What was configured for one hub is shown to no other.
       def make(progress)

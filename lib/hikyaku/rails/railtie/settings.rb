@@ -99,6 +99,9 @@ module Hikyaku
         candidate if candidate&.match?(%r{\Ahttps?://}i)
       end
 
+      # What the application's server that runs says of its hub: its port may be another than the usual one.
+      def running_hub = (running&.about unless remote?)
+
       def public_path = public_url&.[](%r{\Ahttps?://[^/?#]+(/[^?#]*)}i, 1) || config.path
 
       def route_path = config.path.delete_prefix(root)
@@ -140,9 +143,11 @@ module Hikyaku
         end
       end
 
+      def running = beside? ? Server::Sidecar::Folder.named : Server::Sidecar::Folder.found
+
       def inquired
         return [hub, config, hub_options.slice(:ca_file, :insecure)] if remote?
-        folder = beside? ? Server::Sidecar::Folder.named : Server::Sidecar::Folder.found or return
+        folder = running or return
         about = folder.about
         ["unix:#{folder.socket}:#{about[:path]}", config.with(resource_identifier: about[:resource_identifier]), {}]
       end
