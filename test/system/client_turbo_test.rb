@@ -225,6 +225,31 @@ class ClientTurboTest < Minitest::Test
     assert_equal ENTRIES.transform_values(&:last), ENTRIES.keys.zip(counted).to_h
   end
 
+  test "what somebody entered outside of forms counts, too, until it is gone" do
+    page = tab
+    page.js(<<~JS)
+      document.querySelector("#list").innerHTML = "<form id='f'></form><input id='a'><input form='f' id='b'><p contenteditable id='c'>old</p><p contenteditable id='d'>x</p>" +
+        "<div data-turbo-permanent id='k'><p contenteditable id='e'></p></div><select id='g'><option>1<option>2</select>"
+    JS
+    assert_empty changed(page)
+    page.js("document.querySelector('#a').value = 'typed', document.querySelector('#b').value = 'typed', document.querySelector('#g').selectedIndex = 1, 0")
+    # Changed by the page itself.
+    page.js("document.querySelector('#d').textContent = 'y', 0")
+    %w[c e].each do |id|
+      page.js("document.querySelector('##{id}').focus(), 0")
+      page.page.command("Input.insertText", text: "new")
+    end
+    assert_equal %w[f a c g], changed(page)
+    page.js("document.querySelector('#c').textContent = 'old', document.querySelector('#a').value = '', document.querySelector('#b').value = '', document.querySelector('#g').selectedIndex = 0, 0")
+    assert_empty changed(page)
+    page.js("document.querySelector('#c').textContent = 'what a refresh brought', 0")
+    assert_empty changed(page)
+  end
+
+  def changed(page)
+    page.js_async("import('/modules/forms.js').then(({changedForms, changedControls}) => [...changedForms(), ...changedControls()].map(({id}) => id))")
+  end
+
   # Nothing waits for seconds, but for what waits for ten or more.
   AT_ONCE = "Math.random = () => 0; ((set) => window.setTimeout = (action, wait, ...more) => set(action, wait > 2500 && wait < 10000 ? 0 : wait, ...more))(setTimeout)"
   private_constant :AT_ONCE

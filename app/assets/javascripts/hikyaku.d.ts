@@ -125,6 +125,8 @@ export interface HikyakuElementEvents {
 export interface RefreshWaitsDetail {
   /** The forms that are not as the page came with them. */
   forms: HTMLFormElement[];
+  /** Controls without a form, and elements with contenteditable, that are not as the page came with them. */
+  controls: Element[];
   /** Refreshes the page without waiting for them. */
   refresh(): void;
 }

@@ -2498,8 +2498,8 @@ class Tab {
       };
       try {
         if (Kind.possible(this.options)) link = new Kind(handlers, this.options);
-      } catch {
-        // Not of this origin, say, or forbidden.
+      } catch (error) {
+        WORLD.warn(`tabs cannot share a connection by means of "${Kind.kind}": ${error.message}`);
       }
       this.#link = link;
       this.#kind = Kind.kind;
@@ -2773,9 +2773,32 @@ const Hikyaku = {
 
 // What somebody has entered into the page and not sent yet.
 
-// Returns the forms of the page of which something is no longer as the page came with it. What Turbo keeps through a refresh does not count.
+const PERMANENT = "[data-turbo-permanent]"; // what Turbo keeps through a refresh
+const OUTSIDE = "input, textarea, select, [contenteditable]";
+
+const edited = new WeakMap(); // element with contenteditable → what was in it before somebody wrote into it
+
+// The page says nowhere what was in such an element at first.
+globalThis.document?.addEventListener("beforeinput", ({target}) => {
+  const host = target instanceof Element && target.closest("[contenteditable]");
+  if (host && !edited.has(host)) edited.set(host, host.innerHTML);
+});
+
+// Returns the forms of the page of which something is no longer as the page came with it.
 function changedForms() {
-  return [...document.forms].filter((form) => [...form.elements].some((control) => isChanged(control) && !control.closest("[data-turbo-permanent]")));
+  return [...document.forms].filter((form) => [...form.elements].some((control) => isChanged(control) && !control.closest(PERMANENT)));
+}
+
+// Returns the same of what belongs to no form: controls, and elements with contenteditable.
+function changedControls() {
+  return [...document.querySelectorAll(OUTSIDE)].filter((control) => !control.form && !control.closest(PERMANENT) && (isChanged(control) || isEdited(control)));
+}
+
+function isEdited(element) {
+  if (!edited.has(element)) return false;
+  if (edited.get(element) !== element.innerHTML) return true;
+  edited.delete(element); // a refresh may bring other contents
+  return false;
 }
 
 function isChanged(control) {
@@ -2826,7 +2849,7 @@ function hasOtherOptions(select) {
 // asked about again. That time outlives the document, which a refresh may load anew.
 //
 // A refresh would take away what somebody has entered and not sent yet: it waits until the forms are again as the page came with them, sent
-// or reset. The document hears hikyaku:refresh-waits {forms, refresh} once; refresh() does not wait, and with preventDefault() the page
+// or reset. The document hears hikyaku:refresh-waits {forms, controls, refresh} once; refresh() does not wait, and with preventDefault() the page
 // does without.
 const refreshing = {
   spread: 2 * SECOND,
@@ -2889,16 +2912,16 @@ const refreshing = {
 
   // Whether something has been entered that a refresh would take away.
   entering() {
-    const forms = this.insisted ? [] : changedForms();
+    const [forms, controls] = this.insisted ? [[], []] : [changedForms(), changedControls()];
     const told = this.waitsForForms;
-    this.waitsForForms = forms.length > 0;
+    this.waitsForForms = forms.length + controls.length > 0;
     this.insisted = false;
     if (!this.waitsForForms || told) return this.waitsForForms;
     const refresh = () => {
       this.insisted = this.wanted.size > 0;
       this.whenSeen();
     };
-    const event = new CustomEvent("hikyaku:refresh-waits", {detail: {forms, refresh}, cancelable: true});
+    const event = new CustomEvent("hikyaku:refresh-waits", {detail: {forms, controls, refresh}, cancelable: true});
     // The handler may have refreshed the page already; then nobody wants this any more.
     if (!document.dispatchEvent(event)) this.giveUp();
     return true;

@@ -1,6 +1,6 @@
 // The element: what comes is rendered by Turbo.
 
-import {changedForms} from "./forms.js";
+import {changedControls, changedForms} from "./forms.js";
 import {LIMITS, SECOND} from "./limits.js";
 import {Hikyaku} from "./stream.js";
 
@@ -12,7 +12,7 @@ import {Hikyaku} from "./stream.js";
 // asked about again. That time outlives the document, which a refresh may load anew.
 //
 // A refresh would take away what somebody has entered and not sent yet: it waits until the forms are again as the page came with them, sent
-// or reset. The document hears hikyaku:refresh-waits {forms, refresh} once; refresh() does not wait, and with preventDefault() the page
+// or reset. The document hears hikyaku:refresh-waits {forms, controls, refresh} once; refresh() does not wait, and with preventDefault() the page
 // does without.
 const refreshing = {
   spread: 2 * SECOND,
@@ -75,16 +75,16 @@ const refreshing = {
 
   // Whether something has been entered that a refresh would take away.
   entering() {
-    const forms = this.insisted ? [] : changedForms();
+    const [forms, controls] = this.insisted ? [[], []] : [changedForms(), changedControls()];
     const told = this.waitsForForms;
-    this.waitsForForms = forms.length > 0;
+    this.waitsForForms = forms.length + controls.length > 0;
     this.insisted = false;
     if (!this.waitsForForms || told) return this.waitsForForms;
     const refresh = () => {
       this.insisted = this.wanted.size > 0;
       this.whenSeen();
     };
-    const event = new CustomEvent("hikyaku:refresh-waits", {detail: {forms, refresh}, cancelable: true});
+    const event = new CustomEvent("hikyaku:refresh-waits", {detail: {forms, controls, refresh}, cancelable: true});
     // The handler may have refreshed the page already; then nobody wants this any more.
     if (!document.dispatchEvent(event)) this.giveUp();
     return true;

@@ -1,8 +1,31 @@
 // What somebody has entered into the page and not sent yet.
 
-// Returns the forms of the page of which something is no longer as the page came with it. What Turbo keeps through a refresh does not count.
+const PERMANENT = "[data-turbo-permanent]"; // what Turbo keeps through a refresh
+const OUTSIDE = "input, textarea, select, [contenteditable]";
+
+const edited = new WeakMap(); // element with contenteditable → what was in it before somebody wrote into it
+
+// The page says nowhere what was in such an element at first.
+globalThis.document?.addEventListener("beforeinput", ({target}) => {
+  const host = target instanceof Element && target.closest("[contenteditable]");
+  if (host && !edited.has(host)) edited.set(host, host.innerHTML);
+});
+
+// Returns the forms of the page of which something is no longer as the page came with it.
 export function changedForms() {
-  return [...document.forms].filter((form) => [...form.elements].some((control) => isChanged(control) && !control.closest("[data-turbo-permanent]")));
+  return [...document.forms].filter((form) => [...form.elements].some((control) => isChanged(control) && !control.closest(PERMANENT)));
+}
+
+// Returns the same of what belongs to no form: controls, and elements with contenteditable.
+export function changedControls() {
+  return [...document.querySelectorAll(OUTSIDE)].filter((control) => !control.form && !control.closest(PERMANENT) && (isChanged(control) || isEdited(control)));
+}
+
+function isEdited(element) {
+  if (!edited.has(element)) return false;
+  if (edited.get(element) !== element.innerHTML) return true;
+  edited.delete(element); // a refresh may bring other contents
+  return false;
 }
 
 function isChanged(control) {

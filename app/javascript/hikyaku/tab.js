@@ -1,5 +1,6 @@
 import {LIMITS, SECOND, TIMES} from "./limits.js";
 import {LeaderLink, OwnLink, WorkerLink} from "./links.js";
+import {WORLD} from "./world.js";
 
 // The streams of this page. The exchange may be gone at any time; then they are asked for again, each from where it is.
 class Tab {
@@ -80,8 +81,8 @@ class Tab {
       };
       try {
         if (Kind.possible(this.options)) link = new Kind(handlers, this.options);
-      } catch {
-        // Not of this origin, say, or forbidden.
+      } catch (error) {
+        WORLD.warn(`tabs cannot share a connection by means of "${Kind.kind}": ${error.message}`);
       }
       this.#link = link;
       this.#kind = Kind.kind;
