@@ -114,6 +114,16 @@ class RailtieTest < Minitest::Test
     end
   end
 
+  test "a token can be dated from before the session was read: a sign-out that came meanwhile holds for it" do
+    began = Time.now.to_f.round(3)
+    token = request("POST", "/enter?issued_at=#{began}")["set-cookie"][/\A[^;]+/]
+    assert_equal began, JWT.decode(token.split("=", 2).last, nil, false).first["iat"]
+    assert_equal 200, call("GET", "#{HUB}?match=/takings", "HTTP_COOKIE" => token).first
+    Hikyaku.disconnect(subject: "user-7", revoke: true)
+    later = request("POST", "/enter?issued_at=#{began}")["set-cookie"][/\A[^;]+/]
+    assert_equal 401, call("GET", "#{HUB}?match=/takings", "HTTP_COOKIE" => later).first
+  end
+
   test "the cookie has the attributes of the specification, and its token opens the stream (draft-08, Cookie)" do
     response = request("POST", "/enter?expires_in=60")
     cookie = response["set-cookie"]

@@ -62,7 +62,7 @@ class BooksController < ActionController::Base
   end
 
   def enter
-    hikyaku_authorize subscribe: "/takings", **{expires_in: params[:expires_in]&.to_i, subject: params[:subject]}.compact
+    hikyaku_authorize subscribe: "/takings", **{expires_in: params[:expires_in]&.to_i, subject: params[:subject], issued_at: params[:issued_at]&.to_f}.compact
     head :no_content
   end
 
