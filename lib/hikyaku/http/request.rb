@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../support/hop_by_hop"
 require_relative "address"
 require_relative "part"
 require_relative "request/size"
@@ -14,7 +15,7 @@ module Hikyaku
       # No control byte but the tab stands in a value.
       CONTROL = /[\x00-\x08\x0A-\x1F\x7F]/n
       # What frames a message, or belongs to the connection, is the client's own affair.
-      OURS = %w[connection content-length keep-alive proxy-connection te trailer transfer-encoding upgrade expect].freeze
+      OURS = [*Support::HopByHop::FIELDS, "content-length", "expect"].freeze
       LENGTH = "content-length"
       NUMBER = /\A[0-9]{1,18}\z/
       MOST_HEADERS = 100

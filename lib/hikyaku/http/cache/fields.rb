@@ -1,20 +1,20 @@
 # frozen_string_literal: true
 
+require_relative "../../support/hop_by_hop"
+
 module Hikyaku
   module HTTP
     class Cache
       # The header fields that are kept, and those that a 304 changes: RFC 9111, sections 3.1 and 3.2.
       module Fields
         # Of the connection, or of the proxy that it leads to.
-        HOP_BY_HOP = %w[connection keep-alive proxy-connection te trailer transfer-encoding upgrade
-          proxy-authenticate proxy-authentication-info proxy-authorization].freeze
+        NOT_STORED = [*Support::HopByHop::FIELDS, "proxy-authenticate", "proxy-authentication-info", "proxy-authorization"].to_h { |name| [name, true] }.freeze
         # RFC 9110, section 7.6.1: no connection option may name what is meant for all who receive.
         FOR_ALL = %w[age cache-control content-encoding content-language content-length content-location content-range content-type
           date etag expires last-modified vary].freeze
         # They describe the body that is kept, as it was received.
         OF_THE_BODY = %w[content-encoding content-length content-range].freeze
-        MOST_OPTIONS = 100
-        private_constant :HOP_BY_HOP, :FOR_ALL, :OF_THE_BODY, :MOST_OPTIONS
+        private_constant :NOT_STORED, :FOR_ALL, :OF_THE_BODY
 
         module_function
 
@@ -27,8 +27,8 @@ module Hikyaku
 
         def end_to_end(headers)
           pairs = headers.map { |name, value| [name.b, value.b] }
-          named = values(pairs, "connection").flat_map { |value| value.downcase.split(",") }.first(MOST_OPTIONS).map(&:strip) - FOR_ALL
-          pairs.reject { |name, _| HOP_BY_HOP.include?(name) || named.include?(name) }
+          named = Support::HopByHop.named(values(pairs, "connection")).to_h { |name| [name, true] }.except(*FOR_ALL)
+          pairs.reject { |name, _| NOT_STORED[name] || named[name] }
         end
 
         def updated(stored, received)

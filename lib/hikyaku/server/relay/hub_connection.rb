@@ -2,6 +2,7 @@
 
 require_relative "../../client/publisher/endpoint"
 require_relative "../../client/publisher/pool"
+require_relative "../../support/hop_by_hop"
 require_relative "../../web/problem"
 require_relative "hub_unavailable"
 
@@ -15,8 +16,6 @@ module Hikyaku
         POOL = {size: 5, keep_alive: 10}.freeze
         # Done twice is done once (RFC 9110, section 9.2.2).
         REPEATABLE = %w[GET HEAD OPTIONS QUERY DELETE PUT].freeze
-        # Of the connection to the hub.
-        HOP_BY_HOP = %w[connection keep-alive proxy-connection te trailer transfer-encoding upgrade].freeze
         UNCERTAIN = "the hub gave no answer: what was asked for may have been done or not"
         # No array: of an empty one servers would say how long it is.
         NOTHING = [].each.freeze
@@ -73,7 +72,7 @@ module Hikyaku
         end
 
         def answer(response)
-          headers = response.to_hash.except(*HOP_BY_HOP).transform_values { |values| values.one? ? values.first : values }
+          headers = response.to_hash.except(*Support::HopByHop::FIELDS).transform_values { |values| values.one? ? values.first : values }
           body = response.body
           [response.code.to_i, headers, body ? [body] : NOTHING]
         end

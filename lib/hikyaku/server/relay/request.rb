@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../support/hop_by_hop"
 require_relative "../../web/problem"
 
 module Hikyaku
@@ -14,10 +15,10 @@ module Hikyaku
         UNFIT_TARGET = /[\x00-\x20\x7f]/n
         UNFIT_VALUE = /[\x00-\x08\x0a-\x1f\x7f]/n
         METHOD = /\A[A-Z][A-Z-]{0,31}\z/
-        # Of this connection, not of the next (RFC 9110, section 7.6.1), or said anew. Rack knows HTTP_VERSION.
-        HOP_BY_HOP = %w[connection keep-alive proxy-connection te trailer transfer-encoding upgrade expect content-length version].freeze
+        # Those that the next message says anew. Rack knows HTTP_VERSION.
+        NOT_PASSED = [*Support::HopByHop::FIELDS, "expect", "content-length", "version"].freeze
         STREAMED = %w[GET QUERY].freeze
-        private_constant :NAME, :UNFIT_TARGET, :UNFIT_VALUE, :METHOD, :HOP_BY_HOP, :STREAMED
+        private_constant :NAME, :UNFIT_TARGET, :UNFIT_VALUE, :METHOD, :NOT_PASSED, :STREAMED
 
         def self.path(env)
           name, rest = env.values_at("SCRIPT_NAME", "PATH_INFO").map(&:to_s)
@@ -46,10 +47,10 @@ module Hikyaku
         end
 
         def headers(address = nil)
-          named = @env["HTTP_CONNECTION"].to_s.downcase.split(/[\s,]+/)
+          named = Support::HopByHop.named([@env["HTTP_CONNECTION"].to_s])
           found = @env.filter_map do |key, value|
             name = key[NAME, 1]&.downcase&.tr("_", "-") or next
-            [name, checked(value)] unless HOP_BY_HOP.include?(name) || named.include?(name)
+            [name, checked(value)] unless NOT_PASSED.include?(name) || named.include?(name)
           end
           found << ["content-type", checked(@env["CONTENT_TYPE"])] unless @env["CONTENT_TYPE"].to_s.empty?
           # The nearest hop stands last.

@@ -2,6 +2,7 @@
 
 require "socket"
 require_relative "../../http/parser"
+require_relative "../../support/hop_by_hop"
 require_relative "hub_unavailable"
 require_relative "hub_connection"
 
@@ -41,7 +42,7 @@ module Hikyaku
         end
 
         def response(env)
-          headers = @head.headers.group_by { |name, _| name.downcase }.except(*HubConnection::HOP_BY_HOP)
+          headers = @head.headers.group_by { |name, _| name.downcase }.except(*Support::HopByHop::FIELDS)
             .transform_values { |fields| fields.map { |_, value| value.dup.force_encoding(Encoding::UTF_8) }.then { |values| values.one? ? values.first : values } }
           # Puma forgets a socket after the call; other servers close theirs.
           @owned = env.key?("puma.socket")

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../../../support/hop_by_hop"
+
 module Hikyaku
   module HTTP
     class Proxy
@@ -9,7 +11,7 @@ module Hikyaku
         # RFC 9110, sections 7.6.1 and 7.6.3.
         module Fields
           # What ends here, and what the proxy makes itself.
-          OURS = %w[connection content-length http2-settings keep-alive te trailer transfer-encoding upgrade].freeze
+          OURS = [*Support::HopByHop::FIELDS, "content-length", "http2-settings"].freeze
           PROXY = "proxy-"
           private_constant :OURS, :PROXY
 
@@ -21,18 +23,16 @@ module Hikyaku
 
             # Whether a proxy of this name has passed it on already.
             def received_by?(headers, name)
-              members(headers, "via").any? { |member| member.split(/[ \t]+/n)[1] == name }
+              values(headers, "via").any? { |value| value.split(",").any? { |member| member.split[1] == name } }
             end
 
             def write(headers) = headers.map { |name, value| "#{name}: #{value}\r\n".b }.join.b
 
             private
 
-            def named(headers) = members(headers, "connection").map(&:downcase)
+            def named(headers) = Support::HopByHop.named(values(headers, "connection"))
 
-            def members(headers, field)
-              headers.flat_map { |name, value| name.casecmp?(field) ? value.split(",").map(&:strip) : [] }
-            end
+            def values(headers, field) = headers.filter_map { |name, value| value if name.casecmp?(field) }
           end
         end
       end
