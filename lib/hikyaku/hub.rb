@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "support/clock"
 require_relative "error"
 require_relative "hub/event"
 require_relative "hub/grant"
@@ -41,7 +42,7 @@ module Hikyaku
     # @param max_update_bytes [Integer, nil] bytes that an update's data and topics may have; nil for any number
     # @param options [Hash] of the engine: see RubyEngine#initialize
     def initialize(hub_url:, engine: RubyEngine, subscriptions: false,
-      clock: -> { Process.clock_gettime(Process::CLOCK_REALTIME) }, monotonic: -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) },
+      clock: Support::Clock::WALL, monotonic: Support::Clock::MONOTONIC,
       random: Random.new, max_update_bytes: nil, **options)
       @topics = Topics.new(hub_url: hub_url)
       @documents = SubscriptionDocument.new(@topics.hub_path)

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../support/clock"
 require_relative "event_source/backoff"
 require_relative "event_source/body"
 require_relative "event_source/errors"
@@ -29,6 +30,7 @@ module Hikyaku
   # HTML standard, section "Server-sent events"; Mercure draft-08, sections "Subscription" and "Reconnection, State
   # Reconciliation, and Event Sourcing"; docs/streams.md.
   class EventSource
+    include Support::Clock
     include Enumerable
 
     # The `last_event_id` before which there is nothing: everything that the hub still has is wanted.
@@ -219,7 +221,5 @@ module Hikyaku
         end
       end
     end
-
-    def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
   end
 end

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../support/clock"
 require_relative "advice"
 require_relative "connection"
 require_relative "finding"
@@ -9,6 +10,8 @@ module Hikyaku
   class Doctor
     # One thing that is looked at. A subclass says in `perform` what it found.
     class Check
+      include Support::Clock
+
       class << self
         def id = name[/\w+\z/].downcase
 
@@ -69,8 +72,6 @@ module Hikyaku
       end
 
       def seconds(number) = Words.seconds(number)
-
-      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
 
     # The checks: a class, and a file, each.

@@ -2,6 +2,7 @@
 
 require "openssl"
 require "socket"
+require_relative "../support/clock"
 require_relative "../error"
 require_relative "words"
 
@@ -14,6 +15,8 @@ module Hikyaku
 
     # A socket, with TLS or without, whose every wait has an end.
     class Connection
+      include Support::Clock
+
       BYTES = 65_536
       # What an operating system says of a connection that is gone.
       GONE = [IOError, SystemCallError, OpenSSL::SSL::SSLError].freeze
@@ -100,8 +103,6 @@ module Hikyaku
         return false if seconds <= 0
         (what == :wait_writable) ? @raw.wait_writable(seconds) : @raw.wait_readable(seconds)
       end
-
-      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
   end
 end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "json"
+require_relative "../support/clock"
 require_relative "../http/parser"
 require_relative "connection"
 
@@ -10,6 +11,8 @@ module Hikyaku
     #
     # Times are those of the monotonic clock, but for `asked_at` and `answered_at`, which are compared with a server's clock.
     class Exchange
+      include Support::Clock
+
       # Of a body that is kept; what follows is counted only.
       KEPT_BYTES = 262_144
       private_constant :KEPT_BYTES
@@ -127,8 +130,6 @@ module Hikyaku
         @ended = how
         @ended_at = now
       end
-
-      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
   end
 end

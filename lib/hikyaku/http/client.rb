@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../support/clock"
 require_relative "../http"
 require_relative "cache"
 require_relative "client/batch"
@@ -71,14 +72,13 @@ module Hikyaku
       def initialize(memory: Memory.default_path, cache: false, headers: {}, attended: false, instrumenter: HTTP.instrumenter, **options)
         @attended = attended
         @settings = Settings.new(cache: cache_of(cache), headers: headers, instrumenter: instrumenter, **options)
-        @memory = memory.is_a?(Memory) ? memory : Memory.new(memory, clock: WALL)
+        @memory = memory.is_a?(Memory) ? memory : Memory.new(memory)
         begin_anew
       end
 
-      WALL = -> { Process.clock_gettime(Process::CLOCK_REALTIME) }
       NONE = {}.freeze
       TERMS = %i[timeout retries raise_for_status].freeze
-      private_constant :WALL, :NONE, :TERMS
+      private_constant :NONE, :TERMS
 
       # Gets resources.
       #
@@ -246,7 +246,7 @@ module Hikyaku
 
       def begin_anew
         @driver = Driver.new(attended: @attended)
-        @manager = RequestManager.new(@settings, @driver, @memory, clock: WALL)
+        @manager = RequestManager.new(@settings, @driver, @memory, clock: Support::Clock::WALL)
       end
 
       def cache_of(cache)

@@ -4,6 +4,7 @@ require "json"
 require "puma"
 require "puma/server"
 require "rack/utils"
+require_relative "../support/clock"
 require_relative "puma_timeouts"
 require_relative "date_header"
 require_relative "http/client"
@@ -15,6 +16,8 @@ module Hikyaku
   class Server
     # Puma, set up for a hub: few threads, the method QUERY, errors as problem+json, sockets that were opened elsewhere.
     class Http < Puma::Server
+      include Support::Clock
+
       # RFC-to-be QUERY beside what Puma knows; the hub itself answers 405 to those that it does not want.
       METHODS = (Puma::Const::SUPPORTED_HTTP_METHODS + %w[QUERY]).uniq.freeze
       SECONDS = {
@@ -108,8 +111,6 @@ module Hikyaku
       rescue IOError, SystemCallError
         nil
       end
-
-      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
   end
 end

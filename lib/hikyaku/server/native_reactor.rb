@@ -3,6 +3,7 @@
 require "ipaddr"
 require "securerandom"
 require "socket"
+require_relative "../support/clock"
 require_relative "../error"
 require_relative "../hub/native_engine"
 
@@ -39,6 +40,8 @@ module Hikyaku
     #
     # Threads of its own, which Ruby does not see, do what may take long at the disk.
     class NativeReactor
+      include Support::Clock
+
       # What the kernel may hold for a reader that does not read.
       SEND_BUFFER = 64 * 1024
       # Seconds that a stop takes at most.
@@ -278,18 +281,16 @@ module Hikyaku
 
       # What the block has found: nil when there was nothing in its time, false when there will be nothing.
       def wait_for(timeout)
-        deadline = timeout && monotonic + timeout
+        deadline = timeout && now + timeout
         while _open?
-          left = deadline ? deadline - monotonic : PATIENCE
+          left = deadline ? deadline - now : PATIENCE
           found = yield left.clamp(0, PATIENCE)
           return found if found
-          return if found == false || (deadline && monotonic >= deadline)
+          return if found == false || (deadline && now >= deadline)
         end
       rescue IOError
         nil # it was closed meanwhile
       end
-
-      def monotonic = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
   end
 end

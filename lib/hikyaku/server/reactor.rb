@@ -2,6 +2,7 @@
 
 require "nio"
 require "socket"
+require_relative "../support/clock"
 require_relative "../error"
 require_relative "../hub/event"
 
@@ -10,6 +11,8 @@ module Hikyaku
     # Carries a hub's bytes: one thread for all subscribers, however many there are. It starts when the first one comes
     # and belongs to the process that started it; a forked child begins anew.
     class Reactor
+      include Support::Clock
+
       # Deliveries between two looks at the other sockets, and at the other threads.
       SLICE = 128
       # Bytes that are gathered for one write to a reader that is behind.
@@ -52,7 +55,7 @@ module Hikyaku
 
       # Calls a block regularly on the reactor's thread.
       def every(seconds, &block)
-        @tasks << [seconds, monotonic + seconds, block]
+        @tasks << [seconds, now + seconds, block]
         rouse
       end
 
@@ -60,7 +63,7 @@ module Hikyaku
       def stop(seconds: 5)
         thread = @thread
         return unless thread&.alive? && @pid == Process.pid
-        @stopping = monotonic + seconds
+        @stopping = now + seconds
         @sleeping = true
         rouse
         thread.join(seconds + 1) unless thread == Thread.current
@@ -133,7 +136,7 @@ module Hikyaku
       def turn
         adopt
         more = @hub.drive { |engine| serve(engine) }
-        now = monotonic
+        now = self.now
         part if @stopping && !@parting && ((!more && @blocked.empty?) || now > @stopping - PARTING)
         pass_time(now) if now >= @next_tick
         look(more, now)
@@ -147,7 +150,7 @@ module Hikyaku
       end
 
       def finished?
-        (@monitors.empty? && @incoming.empty?) || monotonic > @stopping
+        (@monitors.empty? && @incoming.empty?) || now > @stopping
       end
 
       def adopt
@@ -185,7 +188,7 @@ module Hikyaku
 
       # The hot path. Under the hub's lock, a slice at a time.
       def serve(engine)
-        now = monotonic
+        now = self.now
         engine.serve(SLICE, MAX_WRITE, now: now) do |subscriber, bytes|
           if bytes
             written = subscriber.connection.write_nonblock(bytes, exception: false)
@@ -315,8 +318,6 @@ module Hikyaku
       ensure
         @hub.unsubscribe(subscriber)
       end
-
-      def monotonic = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
   end
 end

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../support/clock"
 require_relative "../web/change"
 
 module Hikyaku
@@ -7,6 +8,8 @@ module Hikyaku
     # One line for each request, at the level debug: method, path without its query and what it may hold of secrets, status, time
     # until the answer began.
     class RequestLog
+      include Support::Clock
+
       def initialize(app, logger)
         @app = app
         @logger = logger
@@ -18,10 +21,6 @@ module Hikyaku
         @logger.debug { "#{env["REQUEST_METHOD"]} #{Web::Change.loggable(env["PATH_INFO"])} #{response[0]} #{((now - began) * 1000).round(1)} ms" }
         response
       end
-
-      private
-
-      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
   end
 end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "securerandom"
+require_relative "../support/clock"
 require_relative "sidecar/folder"
 require_relative "sidecar/hub_process"
 require_relative "sidecar/hub_settings"
@@ -17,6 +18,8 @@ module Hikyaku
     # The process is started again whenever it ends, and stopped when Puma ends, even when Puma could not say so. When Puma's
     # master becomes another program (a hot restart) it stays, and the new one keeps it, unless its settings have changed.
     class Sidecar
+      include Support::Clock
+
       # Seconds before the process is started again: at first, and at most.
       BACKOFF = [0.1, 5].freeze
       # Seconds after which a process that has ended was not one that cannot live.
@@ -163,8 +166,6 @@ module Hikyaku
         @process.kill unless pipe.wait_readable(STOP_SECONDS)
         @process.reap
       end
-
-      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
   end
 end

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../support/clock"
 require_relative "../error"
 require_relative "../support/generational_cache"
 require_relative "access"
@@ -41,7 +42,7 @@ module Hikyaku
         Credentials.find(env, cookie_name: cookie_name, legacy: legacy)
       end
 
-      def initialize(issuers:, resource_identifier:, hub_url:, legacy: false, limits: {}, clock: -> { Process.clock_gettime(Process::CLOCK_REALTIME) },
+      def initialize(issuers:, resource_identifier:, hub_url:, legacy: false, limits: {}, clock: Support::Clock::WALL,
         logger: nil, http: KeyFetch.new, weak_secrets: false)
         limits = DEFAULT_LIMITS.merge(limits.compact)
         @clock = clock

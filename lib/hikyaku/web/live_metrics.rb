@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "json"
+require_relative "../support/clock"
 require_relative "../hub/event"
 
 module Hikyaku
@@ -8,11 +9,13 @@ module Hikyaku
     # In developer mode, the figures of the hub, and of a broker in its process, told every second to whoever subscribes to exactly `{hub path}/figures`.
     # They are not updates: nothing of them is kept, and no other matcher selects them.
     class LiveMetrics
+      include Support::Clock
+
       def initialize(hub, broker: -> {})
         @hub = hub
         @broker = broker
         @topic = "#{hub.hub_path}/figures"
-        @started = @at = monotonic
+        @started = @at = now
         @last = hub.stats
       end
 
@@ -25,7 +28,7 @@ module Hikyaku
       end
 
       def measure
-        now = monotonic
+        now = self.now
         stats = @hub.stats
         seconds = [now - @at, 0.001].max
         rates = %i[publishes deliveries].to_h { |name| [:"#{name}_per_second", ((stats[name] - @last[name]) / seconds).round(1)] }
@@ -35,8 +38,6 @@ module Hikyaku
       end
 
       private
-
-      def monotonic = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
       # Resident memory, where the system tells it the Linux way.
       def memory

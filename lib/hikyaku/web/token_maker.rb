@@ -3,6 +3,7 @@
 require "json"
 require "jwt"
 require "jwt/eddsa"
+require_relative "../support/clock"
 require_relative "../error"
 require_relative "../support/signing_key"
 require_relative "authorization/algorithms"
@@ -78,7 +79,7 @@ module Hikyaku
       # @param alg [String, nil] by the kind of key unless told
       # @param clock [#call] seconds since 1970
       # @raise [ConfigError] the key cannot be read or cannot sign; never holds the key
-      def initialize(issuer:, key:, audience:, alg: nil, clock: -> { Process.clock_gettime(Process::CLOCK_REALTIME) })
+      def initialize(issuer:, key:, audience:, alg: nil, clock: Support::Clock::WALL)
         @issuer = issuer
         @audience = audience
         @clock = clock

@@ -2,12 +2,15 @@
 
 require "net/http"
 require "socket"
+require_relative "../../support/clock"
 
 module Hikyaku
   class Publisher
     # One connection to a hub: Net::HTTP, and what it lacks: Unix sockets, a look at whether the hub has closed, and a
     # way to stop a reader from another thread.
     class Connection < Net::HTTP
+      include Support::Clock
+
       # How often a Unix socket is tried whose queue is full: there is nothing that one could wait for.
       QUEUE_PAUSE = 0.01
       private_constant :QUEUE_PAUSE
@@ -70,8 +73,6 @@ module Hikyaku
         socket&.close
         raise
       end
-
-      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
   end
 end

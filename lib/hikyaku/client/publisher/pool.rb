@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../../support/clock"
+
 module Hikyaku
   class Publisher
     # Connections that are kept for the next request. As many may be in use as there are threads that publish; only
@@ -10,7 +12,7 @@ module Hikyaku
       MARGIN = 1
       private_constant :MARGIN
 
-      def initialize(size:, keep_alive:, clock: -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) }, &open)
+      def initialize(size:, keep_alive:, clock: Support::Clock::MONOTONIC, &open)
         @size = size
         @keep_alive = keep_alive
         @clock = clock

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "time"
+require_relative "../../support/clock"
 
 module Hikyaku
   class Publisher
@@ -8,7 +9,7 @@ module Hikyaku
     # and not any more once its caller has waited too long.
     class Retries
       def initialize(limit:, within:, first_pause: 0.1, random: Random,
-        clock: -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) }, sleep: Kernel.method(:sleep))
+        clock: Support::Clock::MONOTONIC, sleep: Kernel.method(:sleep))
         @left = limit
         @pause = first_pause
         @random = random

@@ -4,6 +4,7 @@ require "jwt"
 require "jwt/eddsa"
 require "openssl"
 require "securerandom"
+require_relative "../../support/clock"
 require_relative "../../error"
 require_relative "../../support/signing_key"
 
@@ -19,7 +20,7 @@ module Hikyaku
       private_constant :DETAIL_TYPE, :ALGORITHMS
 
       def initialize(key:, issuer:, audience:, alg: nil, kid: nil, subject: nil, lifetime: 300, legacy: false,
-        clock: -> { Process.clock_gettime(Process::CLOCK_REALTIME) })
+        clock: Support::Clock::WALL)
         raise ConfigError, "alg none signs nothing: no hub accepts it" if alg.to_s.casecmp?("none")
         raise ConfigError, "lifetime must be a positive number of seconds" unless lifetime.is_a?(Numeric) && lifetime.positive?
         require_names(issuer, audience) unless legacy

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "json"
+require_relative "../../support/clock"
 require_relative "../../error"
 
 module Hikyaku
@@ -15,7 +16,7 @@ module Hikyaku
       MAX_RENEWAL_SECONDS = 60
       private_constant :TOKEN, :RENEWAL_SHARE, :MAX_RENEWAL_SECONDS
 
-      def initialize(source, clock: -> { Process.clock_gettime(Process::CLOCK_REALTIME) })
+      def initialize(source, clock: Support::Clock::WALL)
         @renewable = source.respond_to?(:call)
         @source = @renewable ? source : nil
         @clock = clock

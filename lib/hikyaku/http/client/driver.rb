@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../support/clock"
 require_relative "../errors"
 require_relative "fetch"
 
@@ -28,7 +29,7 @@ module Hikyaku
         NEVER = {Object => :never}.compare_by_identity.freeze
         private_constant :LONGEST, :BETWEEN_CLEARANCES, :WHERE_IT_WAITS, :NEVER, :Everything
 
-        def initialize(attended: false, clock: -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) })
+        def initialize(attended: false, clock: Support::Clock::MONOTONIC)
           @clock = clock
           @lock = Mutex.new
           @servers = []

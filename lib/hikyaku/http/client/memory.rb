@@ -3,6 +3,7 @@
 require "fileutils"
 require "json"
 require "monitor"
+require_relative "../../support/clock"
 
 module Hikyaku
   module HTTP
@@ -36,7 +37,7 @@ module Hikyaku
 
         # @param path [String, nil] nil: what is known is forgotten with the client
         # @param clock [#call] seconds of the wall clock
-        def initialize(path, clock: -> { Process.clock_gettime(Process::CLOCK_REALTIME) })
+        def initialize(path, clock: Support::Clock::WALL)
           @path = path
           @clock = clock
           @lock = Monitor.new

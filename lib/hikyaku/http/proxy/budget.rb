@@ -1,11 +1,13 @@
 # frozen_string_literal: true
 
+require_relative "../../support/clock"
+
 module Hikyaku
   module HTTP
     class Proxy
       # How much reading pages may cost: so many seconds of a processor and so many bytes at once, and what comes back of them with time. Any thread may spend.
       class Budget
-        def initialize(seconds:, bytes:, period: nil, clock: -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) })
+        def initialize(seconds:, bytes:, period: nil, clock: Support::Clock::MONOTONIC)
           @most = [seconds, bytes].map(&:to_f)
           @left = @most.dup
           @period = period

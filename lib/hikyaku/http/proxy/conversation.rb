@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../support/clock"
 require_relative "../cache"
 require_relative "account"
 require_relative "dial"
@@ -18,6 +19,8 @@ module Hikyaku
     class Proxy
       # One connection of a browser: its requests, one after the other.
       class Conversation
+        include Support::Clock
+
         # The browser has gone: nobody is there to be told.
         QUIET = [Wire::Gone, Errno::EPIPE, Errno::ECONNRESET].freeze
         EVENTS = %r{\btext/event-stream\b}i
@@ -201,8 +204,6 @@ module Hikyaku
           @wire.write(reply.head + body)
           !reply.close?
         end
-
-        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
       end
     end
   end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "socket"
+require_relative "../../support/clock"
 require_relative "../client/dialer"
 require_relative "../client/timeouts"
 
@@ -9,6 +10,8 @@ module Hikyaku
     class Proxy
       # Makes a connection for a browser, and waits for it: where it may go is asked of {Destination}, as for everything that the proxy connects to.
       module Dial
+        extend Support::Clock
+
         TIMEOUTS = Client::Timeouts.new
         private_constant :TIMEOUTS
 
@@ -33,9 +36,6 @@ module Hikyaku
           nil
         end
         private_class_method :wake
-
-        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-        private_class_method :now
       end
     end
   end

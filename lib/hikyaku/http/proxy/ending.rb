@@ -1,10 +1,14 @@
 # frozen_string_literal: true
 
+require_relative "../../support/clock"
+
 module Hikyaku
   module HTTP
     class Proxy
       # The end of a proxy: somebody asks for it, perhaps a signal's handler, and it waits for what is running, for so long and no longer.
       class Ending
+        include Support::Clock
+
         # How often is looked whether all has ended, seconds.
         PAUSE = 0.02
         private_constant :PAUSE
@@ -41,10 +45,6 @@ module Hikyaku
         end
 
         def close = [@io, @writer].each(&:close)
-
-        private
-
-        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
       end
     end
   end

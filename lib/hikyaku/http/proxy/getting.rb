@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../support/clock"
 require_relative "clients"
 require_relative "fields"
 require_relative "forwarding"
@@ -13,6 +14,8 @@ module Hikyaku
       # One GET of a browser, answered by what was fetched ahead or else by the client, as it comes. A page is read as it passes, and what it contains is
       # fetched ahead.
       class Getting
+        include Support::Clock
+
         EVENTS = %r{\A\s*text/event-stream\s*(?:;|\z)}i
         MOST_IN_VAIN = 65_536 # bytes of an answer that the browser has already
         private_constant :EVENTS, :MOST_IN_VAIN
@@ -214,8 +217,6 @@ module Hikyaku
         def given(answer)
           @account.given.give(@address, @headers, answer, credentials: @credentials) unless @headers.any? { |name, _| name == "range" }
         end
-
-        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
       end
     end
   end

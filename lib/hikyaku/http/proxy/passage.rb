@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "socket"
+require_relative "../../support/clock"
 require_relative "../parser"
 require_relative "forwarding"
 require_relative "wire"
@@ -11,6 +12,8 @@ module Hikyaku
       # Takes one request that may change something to its server, on a connection of its own, and the answer back: nothing is pipelined, shared, kept or
       # asked twice. Both bodies pass as they come, no faster than the other side takes them.
       class Passage
+        include Support::Clock
+
         PIECE = 65_536
         EVENTS = %r{\btext/event-stream\b}i
         MOST_AHEAD = 262_144 # bytes that wait for the server
@@ -153,8 +156,6 @@ module Hikyaku
           @begun = true
           @wire.write(@downstream.head)
         end
-
-        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
         def lost = raise(Failed.new(502, "#{@upstream.authority} closed the connection before its answer was whole"))
       end

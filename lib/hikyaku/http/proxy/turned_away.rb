@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../support/clock"
 require_relative "reply"
 
 module Hikyaku
@@ -8,6 +9,8 @@ module Hikyaku
       # Connections for which there is no place: each is told so, and let go. Closed at once, what the browser has said would be unread, and the connection
       # reset, the answer with it (RFC 9112, section 9.6): so it is listened to for a moment.
       class TurnedAway
+        include Support::Clock
+
         # So many are told at a time; the others are closed as they are.
         MOST = 16
         # Seconds.
@@ -87,8 +90,6 @@ module Hikyaku
         rescue SystemCallError, IOError
           true
         end
-
-        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
       end
     end
   end

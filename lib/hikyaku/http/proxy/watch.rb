@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../../support/clock"
+
 module Hikyaku
   module HTTP
     class Proxy
@@ -9,6 +11,8 @@ module Hikyaku
       # A client that has ended but its own half of the connection looks the same: it has its answer where a server was asked already, and begins to answer
       # within some seconds, and where that holds up nobody. Browsers and curl end both halves.
       class Watch
+        include Support::Clock
+
         # How often is looked, seconds.
         PAUSE = 0.1
         # A server may not answer at all: what was left is looked at again after so many seconds, as long as it comes.
@@ -81,8 +85,6 @@ module Hikyaku
             client.abandon(streams)
           end
         end
-
-        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
       end
     end
   end

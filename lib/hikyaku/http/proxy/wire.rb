@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "socket"
+require_relative "../../support/clock"
 require_relative "../parser"
 
 module Hikyaku
@@ -8,6 +9,8 @@ module Hikyaku
     class Proxy
       # A browser's connection as one reads and writes it: whole requests, and bytes, each within a time.
       class Wire
+        include Support::Clock
+
         PIECE = 65_536
         # Seconds for which, and bytes to which, is listened after the last word.
         LINGER = 1.0
@@ -114,8 +117,6 @@ module Hikyaku
             heard += bytes.bytesize if bytes.is_a?(String)
           end
         end
-
-        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
         def read(seconds)
           seconds = (@until - now).clamp(0, seconds) if @until

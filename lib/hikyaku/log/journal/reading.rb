@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../support/clock"
 require_relative "errors"
 require_relative "format"
 
@@ -26,7 +27,7 @@ module Hikyaku
           yield(reading).tap { reading.end }
         end
 
-        def initialize(folder, report:, clock: -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) })
+        def initialize(folder, report:, clock: Support::Clock::MONOTONIC)
           @folder = folder
           @report = report
           @clock = clock

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../support/clock"
 require_relative "../../error"
 require_relative "../../client/event_source/backoff"
 require_relative "../../client/publisher/errors"
@@ -13,6 +14,8 @@ module Hikyaku
     #       ▲                                        │ the hub is away
     #       └──────────────────────────────────── pause, longer each time
     class Courier
+      include Support::Clock
+
       # Pauses while the hub is away, in seconds.
       PAUSES = {retry_seconds: 0.5, max_seconds: 5}.freeze
       # For a pass to end when the process stops.
@@ -134,8 +137,6 @@ module Hikyaku
           end
         end
       end
-
-      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
   end
 end

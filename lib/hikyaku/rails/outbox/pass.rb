@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../support/clock"
 require_relative "rows"
 require_relative "verdict"
 
@@ -17,7 +18,7 @@ module Hikyaku
       Outcome = Struct.new(:published, :set_aside, :more, :error, keyword_init: true)
       private_constant :LIMIT, :BUDGET, :ATTEMPTS
 
-      def initialize(rows, claims, publish:, logger: nil, clock: -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) })
+      def initialize(rows, claims, publish:, logger: nil, clock: Support::Clock::MONOTONIC)
         @rows = rows
         @claims = claims
         @publish = publish

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../support/clock"
 require_relative "../../client/publisher/endpoint"
 require_relative "../../client/publisher/pool"
 require_relative "../../client/publisher/token_source"
@@ -23,7 +24,7 @@ module Hikyaku
       OWN_HEADER = "hikyaku-cursor"
       private_constant :SECONDS, :PAUSE, :LIFETIME, :TOPIC, :HEADER, :OWN_HEADER
 
-      def initialize(target, config, ca_file: nil, insecure: false, logger: nil, clock: -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) })
+      def initialize(target, config, ca_file: nil, insecure: false, logger: nil, clock: Support::Clock::MONOTONIC)
         @endpoint = Publisher::Endpoint.new(target, open_timeout: SECONDS, read_timeout: SECONDS, write_timeout: SECONDS, ca_file: ca_file)
         @pool = Publisher::Pool.new(size: 5, keep_alive: 4) { @endpoint.connection }
         @tokens = Publisher::TokenSource.new((-> { mint(config) } if insecure || @endpoint.confidential?))

@@ -3,6 +3,7 @@
 require "puma"
 require "puma/server"
 require "json"
+require_relative "../../support/clock"
 require_relative "../date_header"
 
 module Hikyaku
@@ -11,6 +12,8 @@ module Hikyaku
       # Accepts connections as long as files are left: a few are kept for the process itself. When there is no room for another
       # connection, one that has not sent a whole head of a request for a while, or has not got on with its body, is closed for it; if there is none, the new one is told 429.
       class ConnectionLimit
+        include Support::Clock
+
         # Seconds between two tries when there is no file at all, and between two lines of the log.
         PAUSE = 0.1
         SILENCE = 10
@@ -96,8 +99,6 @@ module Hikyaku
           @complained = now
           @logger.error("no file is left for another connection; raise the limit of the process (ulimit -n)")
         end
-
-        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
       end
       private_constant :ConnectionLimit
     end

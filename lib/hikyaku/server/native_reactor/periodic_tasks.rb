@@ -1,10 +1,14 @@
 # frozen_string_literal: true
 
+require_relative "../../support/clock"
+
 module Hikyaku
   class Server
     class NativeReactor
       # Calls blocks regularly on one thread, which belongs to the process that started it.
       class PeriodicTasks
+        include Support::Clock
+
         Task = Struct.new(:seconds, :block, :at)
         private_constant :Task
 
@@ -64,8 +68,6 @@ module Hikyaku
             end
           end
         end
-
-        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
       end
 
       private_constant :PeriodicTasks

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "socket"
+require_relative "../../support/clock"
 require_relative "../../http/parser"
 require_relative "../../support/hop_by_hop"
 require_relative "hub_unavailable"
@@ -13,6 +14,8 @@ module Hikyaku
       # and for a hub that takes none over. A raw socket is carried by a thread of its own, so that none of the server's is held; for
       # anything else it holds what the server gives a response, a thread or a fibre.
       class Stream
+        include Support::Clock
+
         CHUNK = 65_536
         # For the head of the answer.
         SECONDS = 30
@@ -129,8 +132,6 @@ module Hikyaku
         ensure
           @socket.close
         end
-
-        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
       end
     end
   end

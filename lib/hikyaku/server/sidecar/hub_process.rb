@@ -3,6 +3,7 @@
 require "json"
 require "rbconfig"
 require "socket"
+require_relative "../../support/clock"
 require_relative "../../error"
 
 module Hikyaku
@@ -24,6 +25,8 @@ module Hikyaku
       #       ◄── "ready", "ready handover" where it takes connections over, or "failed SENTENCE"
       #       "stop" ──►
       class HubProcess
+        include Support::Clock
+
         COMMAND = [RbConfig.ruby, File.expand_path("../../../../exe/hikyaku", __dir__), "serve"].freeze
         # Whose number the new process finds its end by.
         VARIABLE = "HIKYAKU_PARENT_PIPE"
@@ -150,8 +153,6 @@ module Hikyaku
         def describe(status)
           status.signaled? ? "by the signal #{Signal.signame(status.termsig)}" : "with exit code #{status.exitstatus}"
         end
-
-        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
       end
     end
   end

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../support/clock"
 require_relative "jwk_set"
 require_relative "key_fetch"
 
@@ -15,6 +16,8 @@ module Hikyaku
       #
       # A fetch runs on a thread of its own; who needs its result waits for a few seconds at most. Thread-safe.
       class RemoteKeys
+        include Support::Clock
+
         FRESH_SECONDS = 600
         MIN_FRESH_SECONDS = 60
         MAX_FRESH_SECONDS = 86_400
@@ -112,8 +115,8 @@ module Hikyaku
         end
 
         def wait
-          deadline = monotonic + WAIT_SECONDS
-          while @thread&.alive? && (left = deadline - monotonic) > 0
+          deadline = now + WAIT_SECONDS
+          while @thread&.alive? && (left = deadline - now) > 0
             @finished.wait(@mutex, left)
           end
         end
@@ -151,8 +154,6 @@ module Hikyaku
         def seconds_fresh(max_age) = (max_age || FRESH_SECONDS).clamp(MIN_FRESH_SECONDS, MAX_FRESH_SECONDS)
 
         def reasons(set) = set.skipped.empty? ? "" : " (#{set.skipped.first(3).join("; ")})"
-
-        def monotonic = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
         private_constant :FRESH_SECONDS, :MIN_FRESH_SECONDS, :MAX_FRESH_SECONDS, :REFRESH_SECONDS, :LOOKS, :LOOK_SECONDS,
           :FIRST_SECONDS, :WAIT_SECONDS

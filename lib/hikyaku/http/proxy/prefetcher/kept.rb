@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../../support/clock"
 require_relative "ahead"
 
 module Hikyaku
@@ -10,6 +11,8 @@ module Hikyaku
         #
         # Whoever begins a fetch, or gets a piece of it, holds the client's lock, and then takes this one. So nothing is canceled while this one is held.
         class Kept
+          include Support::Clock
+
           # Not more often is it looked for what is old, seconds.
           PAUSE = 0.05
           # A server may not answer at all: what was left is looked at again after so many seconds, as long as it comes.
@@ -178,8 +181,6 @@ module Hikyaku
           end
 
           def old?(entry, now) = !entry.fetch.since.nil? && now - entry.fetch.since >= @lifetime
-
-          def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
         end
       end
     end

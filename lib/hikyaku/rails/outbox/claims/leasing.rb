@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "securerandom"
+require_relative "../../../support/clock"
 require_relative "patience"
 
 module Hikyaku
@@ -9,6 +10,8 @@ module Hikyaku
       # Rows carry the name of a courier, and until when they are its: for databases without row locks. After a courier that
       # has died the others wait until then.
       class Leasing
+        include Support::Clock
+
         SECONDS = 10
         # Of the lease, in which nothing new is begun: clocks differ.
         MARGIN = 2
@@ -38,8 +41,6 @@ module Hikyaku
         def busy = @rows.waiting.where(leased_until: Time.now..).distinct.pluck(:origin)
 
         def free = @rows.waiting.merge(@rows.where(leased_until: nil).or(@rows.where(leased_until: ..Time.now)))
-
-        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
       end
     end
   end

@@ -1,11 +1,15 @@
 # frozen_string_literal: true
 
+require_relative "../../../support/clock"
+
 module Hikyaku
   class Outbox
     module Claims
       # SQLite's own waiting for a database that another connection writes to is done in C, and no other thread of Ruby's runs
       # meanwhile: not the one either that is to finish writing. A courier waits in Ruby.
       module Patience
+        extend Support::Clock
+
         DEFAULT_MILLISECONDS = 5_000
         # Seconds of the first pause, and of the longest.
         PAUSES = (0.001..0.02)
@@ -26,9 +30,6 @@ module Hikyaku
             now - began < seconds
           end
         end
-
-        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-        private_class_method :now
       end
     end
   end
