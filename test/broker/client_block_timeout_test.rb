@@ -203,13 +203,22 @@ class BrokerClientBlockTimeoutTest < Minitest::Test
   test "a receiver whose taker has dropped a delivery says that it is there when the lease has ended" do
     heard = delivering({lease: 100})
     receiver = client.receiver("q", credit: 3)
-    dropped = receiver.receive(timeout: 5)
+    dropped = receiver.receive(timeout: 60)
     assert_nil receiver.receive(timeout: 0.3)
     assert_equal 3, next_of(heard, :CREDIT).credit
     assert_predicate dropped, :stale?
     assert_nil receiver.receive(timeout: 0.2)
     @client.ping
     refute_includes Array.new(heard.size) { Wire::Frames.name_of(heard.pop) }, :CREDIT
+  end
+
+  test "a receiver that is asked without waiting says so, too" do
+    heard = delivering({lease: 100})
+    receiver = client.receiver("q", credit: 3)
+    dropped = receiver.receive(timeout: 60)
+    eventually { dropped.stale? }
+    eventually { receiver.receive(timeout: 0) || !heard.empty? }
+    assert_equal 3, next_of(heard, :CREDIT).credit
   end
 
   test "the limit of a block holds beyond its connection, and the end of its subscription" do

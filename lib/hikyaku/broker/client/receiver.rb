@@ -260,8 +260,10 @@ module Hikyaku
               return false if @closed
               raise Failure.again(@error) if @error
               time = now
+              # First, so that it is said for one who never waits, too.
+              ending = say_that_leases_ended(time)
               return false if deadline && deadline <= time
-              soonest = [deadline, say_that_leases_ended(time)].compact.min
+              soonest = [deadline, ending].compact.min
               @arrived.wait(@link.lock, soonest && soonest - time)
             end
           ensure
