@@ -145,8 +145,8 @@ class BrokerClientBlockTimeoutTest < Minitest::Test
   test "a block that says that it makes progress has the time anew" do
     heard = delivering({})
     told = Queue.new
-    client.subscribe("q", timeout: 0.3, on_error: ->(error, _) { told << error }) do |delivery|
-      8.times { delivery.touch.then { sleep 0.1 } }
+    client.subscribe("q", timeout: 2, on_error: ->(error, _) { told << error }) do |delivery|
+      30.times { delivery.touch.then { sleep 0.1 } }
     end
     next_of(heard, :FREE)
     assert_empty told
@@ -207,9 +207,9 @@ class BrokerClientBlockTimeoutTest < Minitest::Test
     assert_nil receiver.receive(timeout: 0.3)
     assert_equal 3, next_of(heard, :CREDIT).credit
     assert_predicate dropped, :stale?
+    # And again, lest the broker's clock is behind.
     assert_nil receiver.receive(timeout: 0.2)
-    @client.ping
-    refute_includes Array.new(heard.size) { Wire::Frames.name_of(heard.pop) }, :CREDIT
+    assert_equal 3, next_of(heard, :CREDIT).credit
   end
 
   test "a receiver that is asked without waiting says so, too" do
@@ -244,7 +244,7 @@ class BrokerClientBlockTimeoutTest < Minitest::Test
     end)
     told = Queue.new
     receiver = client(on_error: ->(error) { told << error }).receiver("q")
-    assert_equal :unconfirmed, receiver.receive(timeout: 5).free
+    assert_equal :unconfirmed, receiver.receive(timeout: 60).free
     error = Timeout.timeout(60) { told.pop }
     assert_kind_of Client::Stale, error
     assert_match(/refused.*delivery #{(1 << 36) + 1}.*delivered again/, error.message)

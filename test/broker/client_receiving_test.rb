@@ -28,7 +28,7 @@ class BrokerClientReceivingTest < Minitest::Test
     receiver = client.receiver("books", credit: 5, credit_bytes: 1000, lease: 1.5)
     frame = next_of(heard, :SUBSCRIBE)
     assert_equal ["books", 0, 5, 1000, 1500], [frame.name, frame.kind, frame.credit, frame.credit_bytes, frame.lease]
-    delivery = receiver.receive(timeout: 5)
+    delivery = receiver.receive(timeout: 60)
     assert_equal ["caf\u00E9", Encoding::UTF_8, {"reply-to" => "ann"}, "ann", "books"], [delivery.payload, delivery.payload.encoding, delivery.properties, delivery[:"reply-to"], delivery.queue]
     assert_equal [42, 1, 3, 1, 1, 7, 1.5, 1_700_000_000], [delivery.id, number(delivery.number), delivery.attempt, delivery.failures, delivery.crashes, delivery.priority, delivery.lease, delivery.sent_at.to_i]
     assert_equal [true, true, false, false], [delivery.redelivered?, delivery.suspect?, delivery.stale?, delivery.settled?]
@@ -71,7 +71,7 @@ class BrokerClientReceivingTest < Minitest::Test
   test "what is taken is in hand, and what is freed is freed" do
     heard = delivering({}, {message: 8}, {message: 9})
     receiver = client.receiver("q")
-    deliveries = Array.new(3) { receiver.receive(timeout: 5) }
+    deliveries = Array.new(3) { receiver.receive(timeout: 60) }
     assert_equal [1, 2, 3], Array.new(3) { number(next_of(heard, :ACK).id) }
     assert_equal :unconfirmed, deliveries[1].free(level: :synced)
     assert_equal false, deliveries[1].free
@@ -86,14 +86,14 @@ class BrokerClientReceivingTest < Minitest::Test
 
   test "dead says so, with words that fit" do
     heard = delivering({})
-    client.receiver("q").receive(timeout: 5).dead("\u00E9" * 1000)
+    client.receiver("q").receive(timeout: 60).dead("\u00E9" * 1000)
     assert_equal [2, "\u00E9" * 512], next_of(heard, :NACK).then { |frame| [frame.kind, frame.words.dup.force_encoding("UTF-8")] }
   end
 
   test "frees that follow each other are one frame, over what was settled in between" do
     heard = delivering({}, {}, {}, {}, {}, {message: 8})
     receiver = client.receiver("q", in_hand: false)
-    one, two, three, four, five, six = Array.new(6) { receiver.receive(timeout: 5) }
+    one, two, three, four, five, six = Array.new(6) { receiver.receive(timeout: 60) }
     two.release
     next_of(heard, :NACK)
     link = @client.instance_variable_get(:@link)
@@ -120,7 +120,7 @@ class BrokerClientReceivingTest < Minitest::Test
       serve(peer, heard)
     end)
     receiver = client.receiver("q")
-    first, second = Array.new(2) { receiver.receive(timeout: 5) }
+    first, second = Array.new(2) { receiver.receive(timeout: 60) }
     assert_equal false, first.free(wait: true)
     assert_predicate first, :stale?
     assert_equal :unconfirmed, second.free(level: :written)
@@ -144,8 +144,8 @@ class BrokerClientReceivingTest < Minitest::Test
     receiver = client.receiver("q")
     verbs = [[:free], [:release], [:reject, "x"], [:dead, "x"], [:touch]]
     verbs.each do |verb, *words|
-      assert_equal :unconfirmed, receiver.receive(timeout: 5).public_send(verb, *words), verb
-      assert_equal true, receiver.receive(timeout: 5).public_send(verb, *words, wait: true), verb
+      assert_equal :unconfirmed, receiver.receive(timeout: 60).public_send(verb, *words), verb
+      assert_equal true, receiver.receive(timeout: 60).public_send(verb, *words, wait: true), verb
     end
   end
 
@@ -156,7 +156,7 @@ class BrokerClientReceivingTest < Minitest::Test
       peer.write(Wire.error(code: Code::STALE, sentence: "over", delivery: peer.read_until(:TOUCH).first))
       serve(peer)
     end)
-    delivery = client.receiver("q").receive(timeout: 5)
+    delivery = client.receiver("q").receive(timeout: 60)
     assert_equal :unconfirmed, delivery.touch
     Timeout.timeout(60) { Thread.pass until delivery.stale? }
     refute delivery.free
@@ -173,9 +173,9 @@ class BrokerClientReceivingTest < Minitest::Test
       ->(peer) { peer.welcome(session: 2).then { peer.push(subscription: peer.accept_subscription, message: 2) }.then { serve(peer) } }
     )
     receiver = client.receiver("q", in_hand: false)
-    assert receiver.receive(timeout: 5).then { |delivery| delivery.id.zero? && delivery.free }
+    assert receiver.receive(timeout: 60).then { |delivery| delivery.id.zero? && delivery.free }
     Timeout.timeout(60) { Thread.pass until @broker.connections == 2 }
-    found = receiver.receive(timeout: 5)
+    found = receiver.receive(timeout: 60)
     assert_equal [2, false], [found.id, found.stale?]
   end
 
@@ -186,8 +186,8 @@ class BrokerClientReceivingTest < Minitest::Test
       ->(peer) { peer.welcome(session: 2).then { peer.push(subscription: peer.accept_subscription, message: 7, again: true) }.then { serve(peer, heard) } }
     )
     receiver = client.receiver("q")
-    first = receiver.receive(timeout: 5)
-    second = receiver.receive(timeout: 5)
+    first = receiver.receive(timeout: 60)
+    second = receiver.receive(timeout: 60)
     assert_equal [true, false, true], [first.stale?, second.stale?, second.redelivered?]
     assert_equal [false, false, false, false], [first.free, first.release, first.reject("x"), first.touch]
     assert second.free
@@ -209,7 +209,7 @@ class BrokerClientReceivingTest < Minitest::Test
   test "credit is set anew, and the end of a subscription returns what nobody has taken" do
     heard = delivering({}, {message: 8})
     receiver = client.receiver("q", credit: 10)
-    taken = receiver.receive(timeout: 5)
+    taken = receiver.receive(timeout: 60)
     receiver.credit = 3
     assert_equal [3, 1], next_of(heard, :CREDIT).then { |frame| [frame.credit, frame.subscription] }
     assert_raises(ArgumentError) { receiver.credit = -1 }
@@ -298,9 +298,9 @@ class BrokerClientReceivingTest < Minitest::Test
   end
 
   test "leases are kept while blocks run and while deliveries wait, not while somebody has one" do
-    heard = delivering({lease: 150}, {lease: 150}, {lease: 150})
+    heard = delivering({lease: 60_000}, {lease: 1500}, {lease: 1500})
     receiver = client.receiver("q")
-    taken = receiver.receive(timeout: 5)
+    taken = receiver.receive(timeout: 60)
     gate = Queue.new
     thread = Thread.new { receiver.work { gate.pop } }
     2.times { assert_equal [2, 3], next_of(heard, :TOUCH).then { |frame| [number(frame.first), number(frame.last)] } }
@@ -322,7 +322,7 @@ class BrokerClientReceivingTest < Minitest::Test
     end
     assert_equal [0, 1, 2], Array.new(3) { Timeout.timeout(60) { together.pop } }.sort
     3.times { gate << true }
-    assert subscription.close(timeout: 5)
+    assert subscription.close(timeout: 60)
   end
 
   # --- the end ---
@@ -361,7 +361,7 @@ class BrokerClientReceivingTest < Minitest::Test
   test "a block may close its client" do
     delivering({})
     result = Queue.new
-    client.subscribe("q") { |delivery| delivery.free && result << @client.close(timeout: 5) }
+    client.subscribe("q") { |delivery| delivery.free && result << @client.close(timeout: 60) }
     assert Timeout.timeout(60) { result.pop }
   end
 

@@ -19,6 +19,10 @@ module Hikyaku
         USUAL_DELAY = ->(delivery) { [2**[delivery.failures, 10].min, 600].min }
         # Seconds that a block may run: half an hour.
         USUAL_TIMEOUT = 1800
+        # Seconds until it is said again that somebody is there, doubled each time, and those after which it is not.
+        FIRST_PAUSE = 0.05
+        LAST_PAUSE = 60
+        private_constant :FIRST_PAUSE, :LAST_PAUSE
 
         # @return [String] name of the queue, or identity of the client whose own it is
         attr_reader :queue
@@ -274,13 +278,23 @@ module Hikyaku
         end
 
         # The broker passes over a receiver that lets a lease end, until it hears from it. Of a delivery that its taker has dropped it hears nothing.
+        # By the broker's clock a lease may end a little later, and what is said before counts for nothing: so it is said again, ever later.
         #
-        # @return [Float, nil] when a lease will end
+        # @return [Float, nil] when there may be something to say
         def say_that_leases_ended(time)
           @pulled.delete_if(&:settled?)
-          ended = @pulled.reject! { |delivery| delivery.lease_until < time }
-          @link.say_credit(self) if ended
-          @pulled.map(&:lease_until).min&.then { |at| at + 0.001 }
+          if @pulled.reject! { |delivery| delivery.lease_until < time }
+            say_again(time, FIRST_PAUSE)
+          elsif @say_at && @say_at <= time
+            say_again(time, @pause * 2)
+          end
+          [@pulled.map(&:lease_until).min&.then { |at| at + 0.001 }, @say_at].compact.min
+        end
+
+        def say_again(time, pause)
+          @link.say_credit(self)
+          @pause = pause
+          @say_at = (time + pause if pause < LAST_PAUSE)
         end
 
         def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
