@@ -85,7 +85,7 @@ class BrokerClientHelloTest < Minitest::Test
     broker(fence, ->(peer) { peer.welcome.then { epochs << peer.hello.epoch }.then { serve(peer) } })
     told = Queue.new
     client(identity: "ann", on_error: ->(error) { told << error })
-    assert @client.send_message("q", "x", timeout: 5)
+    assert @client.send_message("q", "x", timeout: 60)
     assert_operator epochs.pop, :<, wall
     assert_equal later + 1, epochs.pop
     assert_kind_of Client::Fenced, told.pop
@@ -110,7 +110,7 @@ class BrokerClientHelloTest < Minitest::Test
   test "a token that has expired is followed by another, where there is what gives one" do
     broker(->(peer) { peer.welcome.then { peer.refuse(peer.read, Code::UNAUTHORIZED, "expired", scope: 2) } }, ->(peer) { serve(peer.welcome) })
     client(identity: "ann", token: -> { "token" })
-    assert @client.send_message("q", "x", timeout: 5)
+    assert @client.send_message("q", "x", timeout: 60)
     @client.close
     @broker.close
     broker(->(peer) { peer.welcome.then { peer.refuse(peer.read, Code::UNAUTHORIZED, "expired", scope: 2) } })

@@ -12,8 +12,8 @@ class CLIDeadTest < Minitest::Test
     @broker.client do |client|
       @ids = ["caf\u00E9\e[2J", "x" * 100].map { |payload| client.send_message("orders", payload).id }
       receiver = client.receiver("orders")
-      receiver.receive(timeout: 5).dead("no such\nbook", wait: true)
-      receiver.receive(timeout: 5).dead(wait: true)
+      receiver.receive(timeout: 60).dead("no such\nbook", wait: true)
+      receiver.receive(timeout: 60).dead(wait: true)
     end
   end
 

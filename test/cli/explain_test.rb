@@ -30,13 +30,13 @@ class CLIExplainTest < Minitest::Test
   end
 
   test "a message that is out is explained by who has it" do
-    @client.receiver("orders").receive(timeout: 5)
+    @client.receiver("orders").receive(timeout: 60)
     assert_match(/held by: ann \(test 1\), session \d+, for \d+(\.\d)? s more/, explain(@id.to_s))
   end
 
   test "a queue that is empty is explained, too, and one may be a number" do
     @client.send_message("12", "x")
-    @client.receiver("12").receive(timeout: 5).free(wait: true)
+    @client.receiver("12").receive(timeout: 60).free(wait: true)
     assert_equal "Nothing waits in this queue.\n", explain("--queue", "12")
   end
 

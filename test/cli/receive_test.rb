@@ -35,7 +35,7 @@ class CLIReceiveTest < Minitest::Test
   test "so many messages are received, and the rest stays" do
     give(*%w[a b c d])
     assert_equal "a\nb\nc\n", receive("--count", "3", "resize")
-    assert_equal "d\n", receive("--count", "3", "--wait", "0.1", "resize")
+    assert_equal "d\n", receive("--count", "3", "--wait", "1", "resize")
     assert_equal [0, 0, 0, 0], left
   end
 
@@ -46,8 +46,8 @@ class CLIReceiveTest < Minitest::Test
 
   test "what is only looked at stays, in order, and counts as nothing" do
     give(*%w[a b c])
-    2.times { assert_equal "a\nb\nc\n", receive("--release", "--count", "10", "--wait", "0.1", "resize") }
-    assert_equal [[0, 0]], @broker.client { |client| client.receiver("resize").receive(timeout: 5).then { |delivery| [[delivery.failures, delivery.crashes]] } }
+    2.times { assert_equal "a\nb\nc\n", receive("--release", "--count", "10", "--wait", "1", "resize") }
+    assert_equal [[0, 0]], @broker.client { |client| client.receiver("resize").receive(timeout: 60).then { |delivery| [[delivery.failures, delivery.crashes]] } }
   end
 
   test "as JSON a message has all its fields" do
@@ -88,8 +88,8 @@ class CLIReceiveTest < Minitest::Test
 
   test "what is looked at for longer than its lease counts as nothing, and is not seen twice" do
     give(*%w[a b])
-    assert_equal "a\nb\n", receive("--release", "--lease", "0.2", "--count", "10", "--wait", "0.7", "resize")
-    assert_equal [0, 0], @broker.client { |client| client.receiver("resize").receive(timeout: 5).then { |delivery| [delivery.failures, delivery.crashes] } }
+    assert_equal "a\nb\n", receive("--release", "--lease", "1", "--count", "10", "--wait", "1.5", "resize")
+    assert_equal [0, 0], @broker.client { |client| client.receiver("resize").receive(timeout: 60).then { |delivery| [delivery.failures, delivery.crashes] } }
   end
 
   test "a command may read nothing, and a payload may be larger than a pipe" do
@@ -110,7 +110,7 @@ class CLIReceiveTest < Minitest::Test
     process.signal("INT")
     assert_equal 130, process.status.exitstatus, process.errors
     assert_equal [1, 0, 0, 0], left
-    assert_equal [0, 0], @broker.client { |client| client.receiver("resize").receive(timeout: 5).then { |delivery| [delivery.failures, delivery.crashes] } }
+    assert_equal [0, 0], @broker.client { |client| client.receiver("resize").receive(timeout: 60).then { |delivery| [delivery.failures, delivery.crashes] } }
   ensure
     process&.close
   end

@@ -177,14 +177,14 @@ class EventSourceTest < Minitest::Test
       peer.read_request
       peer.event_stream("data: a\n\n")
       5.times do
-        sleep 0.04
+        sleep 0.4
         peer.write(":\n")
       end
       peer.write("data: b\n\n")
       peer.wait_for_close
     end
     serve(quiet, GONE)
-    assert_equal %w[a b], received(read_timeout: 0.12)
+    assert_equal %w[a b], received(read_timeout: 1.5)
     assert_equal [Net::ReadTimeout], @errors.map(&:class)
   end
 
@@ -301,11 +301,11 @@ class EventSourceTest < Minitest::Test
     serve(lambda do |peer|
       peer.read_request
       peer.event_stream(PACKED, PACK)
-      5.times { sleep(0.04) && peer.write("\xC0") }
+      5.times { sleep(0.4) && peer.write("\xC0") }
       peer.write(PACKED)
       peer.wait_for_close
     end, GONE)
-    assert_equal %w[a b a b], received(format: :msgpack, read_timeout: 0.12)
+    assert_equal %w[a b a b], received(format: :msgpack, read_timeout: 1.5)
     assert_equal [Net::ReadTimeout], @errors.map(&:class)
   end
 

@@ -101,7 +101,7 @@ class DeploymentGuideTest < Integration::Test
     port = free_port
     env = hub["clear"].merge(SECRETS, "HIKYAKU_LISTEN" => "127.0.0.1:#{port}", "HIKYAKU_STORAGE" => File.join(@folder, "journal"))
     process = run_client(*hub["cmd"].split, env: env)
-    eventually("the hub: #{process.errors[0, 500]}", 30) { ready?(port, hub["proxy"]["health-check-path"]) }
+    eventually("the hub: #{process.errors[0, 500]}") { ready?(port, hub["proxy"]["health-check-path"]) }
     port
   end
 

@@ -151,7 +151,7 @@ class Integration::NativeLimitsTest < Integration::NativeTest
     assert system(prlimit, "--pid", hub.pid.to_s, "--nofile=#{hub.descriptors.size + 2}:")
     asking = Array.new(50) { socket(hub) }
     asking.each { |each| each.write("GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n") }
-    asking.each { |each| assert_equal 200, answer(HttpClient::Connection.new(each), seconds: 20).status }
+    asking.each { |each| assert_equal 200, answer(HttpClient::Connection.new(each)).status }
   end
 
   test "on a Unix socket it serves as elsewhere, and nobody has an address to be counted by" do

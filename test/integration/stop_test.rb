@@ -15,7 +15,7 @@ class StopTest < Integration::Test
       hub = start_hub
       streams = Array.new(30) { follow(hub, BOOK) }
       publishers = Array.new(3) { |number| publish_until_refused(hub, number) }
-      sleep 0.3
+      eventually("some publishes") { publishers.all? { |thread| thread[:acknowledged].to_a.size > 5 } }
       status = hub.stop(signal)
       acknowledged = publishers.flat_map { |thread| thread.join(60)&.value || flunk("a publisher hangs") }
       assert_equal [true, 0], [status.exited?, status.exitstatus], hub.log
@@ -37,7 +37,8 @@ class StopTest < Integration::Test
     socket.setsockopt(:SOCKET, :RCVBUF, 16_384)
     socket.connect(Socket.sockaddr_in(hub.port, "127.0.0.1"))
     socket.write("GET /.well-known/mercure?match=#{BOOK} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
-    sleep 0.3
+    # Its head comes when it is subscribed.
+    assert socket.wait_readable(60)
     50.times { |number| hub.publish({topic: BOOK, data: "#{number} ".ljust(10_000, "x")}) }
     ended = Thread.new { hub.stop("TERM") }
     sleep 0.5
@@ -53,9 +54,8 @@ class StopTest < Integration::Test
     token = hub.token(publish: ["*"])
     body = "topic=#{BOOK}&data=in+flight"
     connection = ending(HttpClient.new(hub.port).connect)
-    connection.write("POST /.well-known/mercure HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer #{token}\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: #{body.bytesize}\r\n\r\n")
-    connection.write(body[0, 10])
-    sleep 0.2
+    write_behind_another(connection, "POST /.well-known/mercure HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer #{token}\r\nContent-Type: application/x-www-form-urlencoded\r\n" \
+      "Content-Length: #{body.bytesize}\r\n\r\n#{body[0, 10]}")
     Process.kill("TERM", hub.pid)
     eventually("the log's word of the stop") { hub.log.include?("stopping on TERM") }
     eventually("the end of new connections") { refuses_connections?(hub) }
@@ -69,8 +69,7 @@ class StopTest < Integration::Test
   test "a second signal ends the process at once, whoever still sends" do
     hub = start_hub
     connection = ending(HttpClient.new(hub.port).connect)
-    connection.write("POST /.well-known/mercure HTTP/1.1\r\nHost: a\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 100\r\n\r\ntopic")
-    sleep 0.2
+    write_behind_another(connection, "POST /.well-known/mercure HTTP/1.1\r\nHost: a\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 100\r\n\r\ntopic")
     Process.kill("TERM", hub.pid)
     eventually("the log's word of the stop") { hub.log.include?("stopping on TERM") }
     Process.kill("TERM", hub.pid)
@@ -78,6 +77,14 @@ class StopTest < Integration::Test
   end
 
   private
+
+  # The hub has read it when the other is answered.
+  def write_behind_another(connection, beginning)
+    connection.write("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n#{beginning}")
+    response = connection.head(HttpClient.now + HttpClient::PATIENCE)
+    assert_equal 200, response.status
+    connection.body(response, "GET", HttpClient.now + HttpClient::PATIENCE)
+  end
 
   def refuses_connections?(hub)
     HttpClient.new(hub.port).connect.close
@@ -90,7 +97,7 @@ class StopTest < Integration::Test
   def publish_until_refused(hub, number)
     publisher = Hikyaku::Publisher.new(hub.url, key: SECRET, retries: 0)
     Thread.new do
-      done = []
+      done = Thread.current[:acknowledged] = []
       (0..).each do |index|
         publisher.publish(BOOK, "#{number}-#{index}")
         done << "#{number}-#{index}"

@@ -3,6 +3,7 @@
 require "test_helper"
 require "hikyaku/client/publisher"
 require "support/scripted_server"
+require "timeout"
 
 # Connections, failures, and what is sent again.
 class PublisherRemoteHubTest < Minitest::Test
@@ -357,7 +358,8 @@ class PublisherRemoteHubTest < Minitest::Test
     end)
     publisher(read_timeout: 0.05)
     assert_raises(P::OutcomeUnknown) { publish }
-    assert_equal 1, @server.requests.size
+    Timeout.timeout(60) { sleep 0.005 until @server.requests.any? }
+    assert_equal [1, 1], [@server.requests.size, @server.connections]
   end
 
   test "where it was asked for, any hub gets it again; where it was forbidden, ours does not" do

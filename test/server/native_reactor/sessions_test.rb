@@ -126,7 +126,7 @@ class NativeReactorSessionsTest < Minitest::Test
 
   def introduce(identity)
     client = connect.say(Wire.hello(id: 1, identity: identity, authentication: 1, credentials: "secret of #{identity}", agent: "test"))
-    [client, @reactor.next_hello(timeout: 5)]
+    [client, @reactor.next_hello(timeout: 60)]
   end
 
   # The object is on no stack any more.
@@ -141,7 +141,7 @@ class NativeReactorSessionsTest < Minitest::Test
   test "permissions are those that were given" do
     begin_reactor(open: false)
     client = connect.say(Wire.hello(id: 1))
-    @reactor.permit(@reactor.next_hello(timeout: 5), [Permission.new("allowed.*", Permission::SEND)])
+    @reactor.permit(@reactor.next_hello(timeout: 60), [Permission.new("allowed.*", Permission::SEND)])
     client.hear
     assert_kind_of Wire::Frames::Ack, client.say(Wire.send_message(id: 2, to: "allowed.a", payload: "x")).hear
     assert_equal Wire::Code::FORBIDDEN, client.say(Wire.send_message(id: 3, to: "other", payload: "x")).hear.code
