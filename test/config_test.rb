@@ -63,7 +63,7 @@ class ConfigTest < Minitest::Test
   test "unknown settings are refused, with what was probably meant" do
     assert_equal "unknown setting max_topic; did you mean max_topics?", refused(max_topic: 1, **keys)
     assert_equal "unknown setting zzzzzz", refused(zzzzzz: 1, **keys)
-    {port: "listen", host: "listen", key: "publisher_key", log: "log_level", dir: "storage"}.each { |name, meant| assert_includes refused(name => 1, **keys), "did you mean #{meant}?" }
+    {dv: "dev", pth: "path", lag: "alg", port: "listen", host: "listen", key: "publisher_key", log: "log_level", dir: "storage"}.each { |name, meant| assert_includes refused(name => 1, **keys), "did you mean #{meant}?" }
     # The file knows it by this name, Ruby does not.
     assert_includes refused(cors_origin: "*", **keys), "did you mean cors_origins?"
   end

@@ -88,7 +88,7 @@ class CLIReceiveTest < Minitest::Test
 
   test "what is looked at for longer than its lease counts as nothing, and is not seen twice" do
     give(*%w[a b])
-    assert_equal "a\nb\n", receive("--release", "--lease", "1", "--count", "10", "--wait", "1.5", "resize")
+    assert_equal "a\nb\n", receive("--release", "--lease", "3", "--count", "10", "--wait", "3.5", "resize")
     assert_equal [0, 0], @broker.client { |client| client.receiver("resize").receive(timeout: 60).then { |delivery| [delivery.failures, delivery.crashes] } }
   end
 

@@ -29,11 +29,16 @@ module Hikyaku
 
       def spelt(word, known)
         require "did_you_mean"
-        DidYouMean::SpellChecker.new(dictionary: known).correct(word).first
+        near(word, known.to_h { |name| [name, name] }) || near("--#{plain(word)}", flags(known))
       rescue LoadError
         nil
       end
-      private_class_method :plain, :whole, :begun, :spelt
+
+      # Names without dashes as they would be with them: two letters alone are near to nothing.
+      def flags(known) = known.reject { |name| name.start_with?("-") }.to_h { |name| ["--#{plain(name)}", name] }
+
+      def near(word, names) = names[DidYouMean::SpellChecker.new(dictionary: names.keys).correct(word).first]
+      private_class_method :plain, :whole, :begun, :spelt, :flags, :near
     end
   end
 end
