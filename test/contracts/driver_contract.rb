@@ -118,7 +118,7 @@ module DriverContract
       end
 
       test "a reader that reads nothing is closed after the write timeout" do
-        begin_reactor(write_timeout: 1)
+        begin_reactor(write_timeout: 3)
         stalled, reader = subscribe("/a"), subscribe("/a")
         read_until(reader, ":")
         thread = Thread.new { read_until(reader, "the end") }

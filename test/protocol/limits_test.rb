@@ -182,7 +182,7 @@ class Protocol::LimitsTest < Protocol::Test
   end
 
   test "a reader that takes nothing for so long is closed, and no other with it" do
-    start(write_timeout: 1, max_request_bytes: 1_048_576)
+    start(write_timeout: 3, max_request_bytes: 1_048_576)
     stuck = follow(topic)
     reader = follow(topic)
     read = Thread.new { reader.take(20).map { |event| event.data[/\d+/] } }
