@@ -60,7 +60,7 @@ class BrokerClientAndBrokerTest < Minitest::Test
         pendings = Array.new(600) { |index| client.send_async("q", "message #{index}", properties: {n: index}) }
         pendings << client.send_batch("q", Array.new(40) { |index| "batch #{index}" })
         @proxy.calm
-        assert_equal 600, pendings.first(600).count { |pending| pending.value(20).taken? }
+        assert_equal 600, pendings.first(600).count { |pending| pending.value(60).taken? }
         assert pendings.last.all?(&:taken?)
       end
       assert_operator @proxy.cuts, :>, 3
@@ -87,7 +87,7 @@ class BrokerClientAndBrokerTest < Minitest::Test
     pendings = Array.new(200) { |index| client.send_async("q", index.to_s, level: :written) }
     @broker.restart
     pendings += Array.new(200) { |index| client.send_async("q", (200 + index).to_s, level: :written) }
-    pendings.each { |pending| pending.value(20) }
+    pendings.each { |pending| pending.value(60) }
     client.close
     assert_equal Array.new(400, &:to_s), drain("q")
   end
@@ -97,7 +97,7 @@ class BrokerClientAndBrokerTest < Minitest::Test
     5000.times { client.send_async("q", "x", level: :memory) }
     client.send_message("q", "x", level: :memory)
     @broker.restart
-    assert_equal 100, Array.new(100) { client.send_async("r", "y", level: :memory) }.map { |pending| pending.value(20) }.size
+    assert_equal 100, Array.new(100) { client.send_async("r", "y", level: :memory) }.map { |pending| pending.value(60) }.size
     client.close
     assert_equal 100, drain("r").size
   end
@@ -246,14 +246,14 @@ class BrokerClientAndKilledBrokerTest < Minitest::Test
 
   test "a batch without an answer, whose last numbers the broker does not take after a kill, is taken, and the client goes on" do
     client = @broker.client
-    Array.new(4080) { client.send_async("q", "x", level: :memory) }.each { |pending| pending.value(20) }
+    Array.new(4080) { client.send_async("q", "x", level: :memory) }.each { |pending| pending.value(60) }
     @broker.pause
     batch = Thread.new { client.send_batch("r", Array.new(30, &:to_s), level: :written, timeout: 60) }
     batch.report_on_exception = false
     Timeout.timeout(60) { sleep 0.01 until batch.stop? }
     @broker.kill.start
     assert batch.value.all?(&:taken?)
-    assert Array.new(5000) { client.send_async("q", "y", level: :memory) }.all? { |pending| pending.value(20).taken? }
+    assert Array.new(5000) { client.send_async("q", "y", level: :memory) }.all? { |pending| pending.value(60).taken? }
     assert_equal [30, 5000], %w[r q].map { |name| client.queues(name).first["ready"] }
     receiver = client.receiver("r", in_hand: false)
     assert_equal Array.new(30, &:to_s), Array.new(30) { receiver.receive(timeout: 60).payload }

@@ -28,7 +28,7 @@ class BrokerClientConnectionTest < Minitest::Test
       end
     )
     client
-    receipts = %w[a b c].map { |payload| @client.send_async("q", payload) }.map { |pending| pending.value(5) }
+    receipts = %w[a b c].map { |payload| @client.send_async("q", payload) }.map { |pending| pending.value(60) }
     assert_equal [nil, 2, 3], receipts.map(&:id)
     assert_equal [true, false, false], receipts.map(&:duplicate?)
     assert_equal [1, 3, "c"], Array.new(3) { again.pop }
@@ -167,7 +167,7 @@ class BrokerClientConnectionTest < Minitest::Test
     gate << true
     assert_equal [in_hand, in_hand, waiting, true], [began, first.pop, returned, quiet]
     assert_nil first.pop
-    assert_equal 101, pending.value(5).id
+    assert_equal 101, pending.value(60).id
   end
 
   test "a message that is refused by a broker that drains is taken by the next" do

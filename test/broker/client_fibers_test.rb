@@ -17,7 +17,7 @@ class BrokerClientFibersTest < Minitest::Test
     end)
     client
     ids = []
-    scheduler = SmallScheduler.run { 10.times { Fiber.schedule { ids << @client.send_message("q", "x", timeout: 10).id } } }
+    scheduler = SmallScheduler.run { 10.times { Fiber.schedule { ids << @client.send_message("q", "x", timeout: 60).id } } }
     assert_equal (101..110).to_a, ids.sort
     assert_operator scheduler.waits, :>=, 10
   end

@@ -27,7 +27,7 @@ class BrokerClientSendingTest < Minitest::Test
       serve(peer)
     end)
     client
-    assert_equal [7, 8, 9], [7, 8, 9].map { |n| @client.send_async("q", n.to_s) }.map { |pending| pending.value(5).id }
+    assert_equal [7, 8, 9], [7, 8, 9].map { |n| @client.send_async("q", n.to_s) }.map { |pending| pending.value(60).id }
   end
 
   test "one ACK may stand for a range" do
@@ -40,7 +40,7 @@ class BrokerClientSendingTest < Minitest::Test
       serve(peer)
     end)
     client
-    assert_equal [49, 50, 51, 52, 54], Array.new(5) { @client.send_async("q", "x") }.map { |pending| pending.value(5).id }
+    assert_equal [49, 50, 51, 52, 54], Array.new(5) { @client.send_async("q", "x") }.map { |pending| pending.value(60).id }
   end
 
   test "a refused message raises the class of its code, and its number is used again" do
@@ -55,10 +55,10 @@ class BrokerClientSendingTest < Minitest::Test
     end)
     client
     one, two = Array.new(2) { @client.send_async("q", "x") }
-    error = assert_raises(Client::QueueFull) { one.value(5) }
+    error = assert_raises(Client::QueueFull) { one.value(60) }
     assert_equal ["full", Code::QUEUE_FULL, true, 0.25], [error.message, error.code, error.retryable?, error.retry_after]
     assert_kind_of Hikyaku::Error, error
-    two.value(5)
+    two.value(60)
     2.times { @client.send_message("q", "x") }
     assert_equal [1, 3], [sent.pop, sent.pop]
   end
@@ -111,7 +111,7 @@ class BrokerClientSendingTest < Minitest::Test
     assert_raises(Client::WindowFull) { @client.send_async("q", "x", wait: false) }
     third = @client.send_async("q", "third")
     assert gate.pop
-    assert_equal 103, third.value(5).id
+    assert_equal 103, third.value(60).id
   end
 
   test "the window counts bytes, too, but one message always fits" do

@@ -38,7 +38,7 @@ class BrokerResourcesTest < Minitest::Test
       assert_operator Dir.children("/proc/#{broker.pid}/fd").size, :<=, limit - 20
       eventually("its limit") { broker.log.match?(/for \d+ clients/) }
       # Who says nothing gives its place to who does.
-      assert ending(broker.client(timeout: 20)).send_message("orders", "late", level: :synced)
+      assert ending(broker.client(timeout: 60)).send_message("orders", "late", level: :synced)
       refute_includes broker.log, "ERROR"
       assert_predicate broker.stop, :success?
     end
@@ -51,7 +51,7 @@ class BrokerResourcesTest < Minitest::Test
     idlers(200) { broker.connect }
     idlers(200) { TCPSocket.new("127.0.0.1", hub) } if BrokerProcess::ENGINE == "c" # Puma takes all that come
     roll(sender)
-    assert ending(broker.client(timeout: 20)).send_message("orders", "late", level: :synced)
+    assert ending(broker.client(timeout: 60)).send_message("orders", "late", level: :synced)
     assert_operator Dir.children("/proc/#{broker.pid}/fd").size, :<=, 290
     refute_includes broker.log, "ERROR"
   end
@@ -83,7 +83,7 @@ class BrokerResourcesTest < Minitest::Test
     assert_equal Wire::Code::DISK_FULL, error.code
     assert_includes error.message, "no other file for its journal"
     receiver = sender.receiver("orders")
-    receiver.receive(timeout: 10).free(wait: true)
+    receiver.receive(timeout: 60).free(wait: true)
     set_limit(broker.pid, 4096)
     eventually("a descriptor") { sender.send_message("orders", "again", level: :synced) rescue nil } # standard:disable Style/RescueModifier
     assert_predicate broker.stop, :success?
@@ -109,7 +109,7 @@ class BrokerResourcesTest < Minitest::Test
     assert_equal Wire::Code::OVERLOADED, error.code
     assert_includes error.message, "broker_max_memory"
     receiver = client.receiver("orders", credit: 1_000)
-    20_000.times { |number| receiver.receive(timeout: 10).then { |delivery| assert_equal(number.to_s, delivery.payload) && delivery.free } }
+    20_000.times { |number| receiver.receive(timeout: 60).then { |delivery| assert_equal(number.to_s, delivery.payload) && delivery.free } }
     eventually("room") { client.send_message("orders", "more") rescue nil } # standard:disable Style/RescueModifier
   end
 

@@ -66,7 +66,7 @@ class CodecCompressionTest < Integration::Test
     def log = File.read(path("out.log"))
 
     def await_start
-      deadline = now + 10
+      deadline = now + 60
       begin
         TCPSocket.new("127.0.0.1", port).close
       rescue Errno::ECONNREFUSED

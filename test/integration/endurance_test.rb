@@ -119,7 +119,7 @@ class EnduranceTest < Integration::Test
   end
 
   def network_apart?(process)
-    deadline = HttpClient.now + 20
+    deadline = HttpClient.now + 60
     while HttpClient.now < deadline
       return true if File.readlink("/proc/#{process.pid}/ns/net") != File.readlink("/proc/self/ns/net")
       sleep 0.02

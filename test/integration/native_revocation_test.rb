@@ -15,7 +15,7 @@ class Integration::NativeRevocationTest < Integration::NativeTest
 
   test "the end of a token ends what was decided about it at once, for publishing and for subscribing, and the streams with it" do
     hub = start_native
-    ends = Time.now.to_i + 3
+    ends = Time.now.to_i + 4
     writer, reader = token(:publisher, BOOK, exp: ends), token(:subscriber, BOOK, exp: ends)
     stream = follow(hub, BOOK, token: reader)
     outcomes = %w[publish subscribe].to_h { |kind| [kind, []] }
@@ -33,7 +33,8 @@ class Integration::NativeRevocationTest < Integration::NativeTest
     end
     refute_empty stream.rest
     assert_predicate stream, :ended?
-    assert_operator hub.metrics["grant_hits_total"], :>, 50
+    served = outcomes.values.sum { |answers| answers.count { |_, status, _| status == 200 } }
+    assert_operator hub.metrics["grant_hits_total"], :>=, served - 2, "the first of each was decided by Ruby"
   end
 
   test "revocation ends what was decided about a subject, and the streams with it; newer tokens and other subjects go on" do

@@ -11,7 +11,7 @@ async ({hub, token, seed, joins, readers: most}) => {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
   };
   const pick = (list) => list[Math.floor(chance() * list.length)];
-  const within = (promise, what) => Promise.race([promise, new Promise((_, reject) => setTimeout(() => reject(new Error(what)), 8_000))]);
+  const within = (promise, what) => Promise.race([promise, new Promise((_, reject) => setTimeout(() => reject(new Error(what)), 60_000))]);
 
   const byEventSource = (url, seen) => new Promise((resolve, reject) => {
     const source = new EventSource(url);

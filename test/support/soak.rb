@@ -66,7 +66,7 @@ class Soak
   # @raise [RuntimeError]
   def stop
     @stopping = true
-    @threads.each { |thread| thread.join(30) || raise("a client hangs: #{thread.name}\n#{thread.backtrace.join("\n")}") }
+    @threads.each { |thread| thread.join(180) || raise("a client hangs: #{thread.name}\n#{thread.backtrace.join("\n")}") }
     @hub.publish("#{BOOK}/faithful", END_OF_ALL)
     histories = @readers.map(&:finish)
     check(histories)

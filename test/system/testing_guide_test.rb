@@ -13,10 +13,10 @@ class TestingGuideSystemTest < Minitest::Test
     require "capybara/cuprite"
 
     class ApplicationSystemTestCase < ActionDispatch::SystemTestCase
-      driven_by :cuprite, options: {process_timeout: 40, timeout: 20, browser_path: ENV.fetch("CHROMIUM"), browser_options: {"no-sandbox": nil}}
+      driven_by :cuprite, options: {process_timeout: 120, timeout: 60, browser_path: ENV.fetch("CHROMIUM"), browser_options: {"no-sandbox": nil}}
     end
 
-    Capybara.default_max_wait_time = 20
+    Capybara.default_max_wait_time = 60
   RUBY
   # What the helper of turbo-rails finds, and what it does not.
   SELECTOR = <<~RUBY

@@ -201,7 +201,7 @@ class BrokerReactorTest < Minitest::Test
     first.write("e")
     read(first, 1)
     second = connect
-    frame = read(second, 1_000, 5)
+    frame = read(second, 1_000)
     errors = []
     Wire::Reader.new(from: :broker).read(frame) { |error,| errors << error }
     assert_equal [Wire::Code::LIMIT, 2, 1000], [errors.first.code, errors.first.scope, errors.first.retry_after]

@@ -69,7 +69,7 @@ class Soak
       socket = TCPSocket.new("127.0.0.1", @hub.port)
       socket.write([subscription("#{BOOK}/faithful"), publication("#{BOOK}/other", "x"), "GET / HT", ""].sample(random: @random))
       socket.close_write
-      expect(socket.wait_readable(10) && read_up(socket), "an end for who has closed its side")
+      expect(socket.wait_readable(60) && read_up(socket), "an end for who has closed its side")
       1
     ensure
       socket&.close
@@ -137,7 +137,7 @@ class Soak
     def expire(_ledger)
       stream = follow("#{BOOK}/other", token: token(:subscriber, "#{BOOK}/other", exp: Time.now.to_i + 1, sub: "s#{@random.rand(50)}"))
       return 1 unless stream.is_a?(EventStream) # it took too long to get here
-      stream.rest(10)
+      stream.rest(60)
       expect(stream.ended?, "the end of a stream with its token")
       1
     ensure
@@ -150,7 +150,7 @@ class Soak
       stream = follow("#{BOOK}/other", token: token(:subscriber, "*", sub: subject, jti: "j", iat: 0, exp: 2_000_000_000))
       response = @hub.client.request("DELETE", "#{PATH}/subscribers/#{subject}#{"?revoke=0" if @random.rand < 0.5}", headers: @hub.bearer(@hub.publisher))
       expect(response.status == 200, "a subject to be disconnected")
-      stream.rest(10)
+      stream.rest(60)
       expect(stream.ended?, "the end of a stream that is disconnected")
       1
     ensure

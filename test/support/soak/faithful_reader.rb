@@ -26,7 +26,7 @@ class Soak
 
     # @return [Array<String>] all that it got, up to the end
     def finish
-      @thread.join(30) || raise("a faithful reader does not get to the end: it has #{@data.size}")
+      @thread.join(180) || raise("a faithful reader does not get to the end: it has #{@data.size}")
       @data
     ensure
       @stream&.close
