@@ -13,13 +13,13 @@ class DoctorStreamsTest < Minitest::Test
   ANONYMOUS = {keys: []}.freeze
 
   test "flush: a head that comes only with the first event" do
-    found = assert_says :fail, /only with the first event/, check("flush", proxy(head_with_body: true), patience: 1)
+    found = assert_says :fail, /only with the first event/, check("flush", proxy(hubs: [hub(HOME, heartbeat: 0)], head_with_body: true), patience: 1)
     assert_match(/when it is there/, found.advice.first)
     assert_well check("flush", proxy)
   end
 
   test "flush: without a publisher, a head that comes with the hub's comment" do
-    quiet = proxy(hubs: [hub(HOME, heartbeat: 2)], head_with_body: true)
+    quiet = proxy(hubs: [hub(HOME, heartbeat: 4)], head_with_body: true)
     assert_says :fail, /comes after .*, with the hub's first comment/, check("flush", quiet, **ANONYMOUS, patience: 0.4)
   end
 

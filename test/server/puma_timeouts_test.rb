@@ -13,8 +13,8 @@ class PumaTimeoutsTest < Minitest::Test
   include Drippers
 
   # Seconds that a server of these tests gives a request's head, and a connection without a request.
-  HEAD = 1.2
-  IDLE = 0.6
+  HEAD = 3
+  IDLE = 2
   APPLICATION = ->(env) { [200, {"content-length" => "2"}, [env["rack.input"].read.bytesize.to_s.rjust(2)]] }
   # Programs that have both, after which no fault is left.
   PROGRAMS = {
@@ -50,7 +50,7 @@ class PumaTimeoutsTest < Minitest::Test
     start
     dripping = drip(1, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n", "x" * 1000).first
     chunked = drip(1, "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n", "1\r\nx\r\n" * 1000).first
-    paced = drip(1, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 6000\r\n\r\n", "x" * 6000, by: 200).first
+    paced = drip(1, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10000\r\n\r\n", "x" * 10_000, by: 200).first
     assert_match(/\AHTTP\/1\.1 408 /, read_answer(dripping.socket))
     assert_match(/\AHTTP\/1\.1 408 /, read_answer(chunked.socket))
     assert_match(/\AHTTP\/1\.1 200 /, read_answer(paced.socket))
@@ -60,7 +60,7 @@ class PumaTimeoutsTest < Minitest::Test
     start
     socket = connect
     3.times do
-      drip_on(socket, "GET / HTTP/1.1\r\nHost: a\r\n\r\n", by: 5)
+      drip_on(socket, "GET / HTTP/1.1\r\nHost: a\r\n\r\n", by: 2)
       assert_match(/\AHTTP\/1\.1 200 /, read_answer(socket))
     end
   end
