@@ -23,12 +23,13 @@ module Drippers
     end
   end
 
-  # Ends when all is sent, or something has come.
+  # Ends when all is sent, or something has come. A drip that is late makes no other late.
   def drip_on(socket, bytes, every: EVERY, by: 1)
-    bytes.chars.each_slice(by) do |part|
+    began = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    bytes.chars.each_slice(by).with_index(1) do |part, count|
       break if socket.wait_readable(0)
       socket.write(part.join)
-      sleep every
+      sleep [began + count * every - Process.clock_gettime(Process::CLOCK_MONOTONIC), 0].max
     end
   rescue IOError, SystemCallError
     nil # it was cut
