@@ -246,6 +246,38 @@ class ClientTurboTest < Minitest::Test
     assert_empty changed(page)
   end
 
+  # As it is with a field that is named for what a form or the document has.
+  test "what somebody entered counts whatever forms and fields are called" do
+    page = tab
+    page.js(<<~JS)
+      document.querySelector("#list").innerHTML = "<form id='f' name='forms'><input name='elements' id='a'></form>" +
+        "<form id='g'><input name='elements' id='b'><input name='id'></form><img name='forms'>"
+    JS
+    assert_empty changed(page)
+    page.js("document.querySelector('#a').value = 'typed', 0")
+    assert_equal %w[f], changed(page)
+  end
+
+  test "what is written into an editor that keeps its events to itself, or writes what is typed itself, counts" do
+    page = tab
+    page.js(<<~JS)
+      (() => {
+        document.querySelector("#list").innerHTML = "<p contenteditable id='c'>old</p><p contenteditable id='d'>old</p>";
+        document.querySelector("#c").addEventListener("beforeinput", (event) => event.stopPropagation());
+        document.querySelector("#d").addEventListener("beforeinput", (event) => {
+          event.preventDefault();
+          event.target.textContent += event.data;
+        });
+      })()
+    JS
+    assert_empty changed(page)
+    %w[c d].each do |id|
+      page.js("document.querySelector('##{id}').focus(), 0")
+      page.page.command("Input.insertText", text: "new")
+    end
+    assert_equal %w[c d], changed(page)
+  end
+
   def changed(page)
     page.js_async("import('/modules/forms.js').then(({changedForms, changedControls}) => [...changedForms(), ...changedControls()].map(({id}) => id))")
   end

@@ -5,15 +5,20 @@ const OUTSIDE = "input, textarea, select, [contenteditable]";
 
 const edited = new WeakMap(); // element with contenteditable → what was in it before somebody wrote into it
 
-// The page says nowhere what was in such an element at first.
+// The page says nowhere what was in such an element at first. Heard before an editor hears it, which may write itself, or stop the event.
 globalThis.document?.addEventListener("beforeinput", ({target}) => {
   const host = target instanceof Element && target.closest("[contenteditable]");
   if (host && !edited.has(host)) edited.set(host, host.innerHTML);
-});
+}, true);
 
 // Returns the forms of the page of which something is no longer as the page came with it.
 export function changedForms() {
-  return [...document.forms].filter((form) => [...form.elements].some((control) => isChanged(control) && !control.closest(PERMANENT)));
+  return [...document.querySelectorAll("form")].filter((form) => controlsOf(form).some((control) => isChanged(control) && !control.closest(PERMANENT)));
+}
+
+// A field named "elements" hides the property of its form, as something named "forms" hides the document's.
+function controlsOf(form) {
+  return [...Reflect.get(HTMLFormElement.prototype, "elements", form)];
 }
 
 // Returns the same of what belongs to no form: controls, and elements with contenteditable.
