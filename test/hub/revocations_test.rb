@@ -37,6 +37,19 @@ class RevocationsTest < Minitest::Test
     assert @revocations.cover?("alice", 2.0)
   end
 
+  test "a revocation by a clock that was put back takes nothing of the one before back, after a restart neither" do
+    Dir.mktmpdir do |folder|
+      one = Hikyaku::Hub::Revocations.new(path: "#{folder}/revocations")
+      [100.5, 40.5].each do |at|
+        one.add("alice", at)
+        one.keep("alice")
+      end
+      again = Hikyaku::Hub::Revocations.new(path: "#{folder}/revocations")
+      [one, again].each { |revocations| assert revocations.cover?("alice", 90.25) }
+      [one, again].each(&:close)
+    end
+  end
+
   test "what is kept in a file is there after a restart, and a torn line is not" do
     Dir.mktmpdir do |folder|
       path = "#{folder}/revocations"

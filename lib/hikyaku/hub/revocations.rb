@@ -21,8 +21,9 @@ module Hikyaku
         failing { open_file } if path
       end
 
+      # A clock that was put back takes nothing back.
       def add(subject, at)
-        @revoked.delete(subject)
+        at = [at, *@revoked.delete(subject)].max
         @revoked.shift while @revoked.size >= @limit
         @revoked[subject] = at
       end
