@@ -89,6 +89,7 @@ module Hikyaku
     # @param revoke [Boolean] also refuse the tokens that it got before now
     # @return [Integer] how many streams are closed
     # @raise [NoHub] this process neither holds a hub nor is connected to one
+    # @raise [ArgumentError] the subject is empty, or no String, and no token has it
     def disconnect(subject:, revoke: false)
       return web.disconnect(subject: subject, revoke: revoke) if web
       publisher.disconnect(subject: subject, revoke: revoke)

@@ -157,7 +157,10 @@ module Hikyaku
     # @param subject [String] the `sub` of its tokens
     # @param revoke [Boolean] also refuse the tokens that it got before now
     # @return [Integer] how many streams are closed
+    # @raise [ArgumentError] the subject is empty, or no String, and no token has it
     def disconnect(subject:, revoke: false)
+      raise ArgumentError, "name the subject whose streams are to be closed" if subject.to_s.empty?
+      raise ArgumentError, "expected a String as the subject, not #{subject.class}: give it as the token says it" unless subject.is_a?(String)
       @reader.grants.forget(subject)
       @hub.disconnect(subject: subject, revoke: revoke)
     end

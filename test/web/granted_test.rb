@@ -64,4 +64,10 @@ class GrantedTest < Minitest::Test
     web.authorization.send(:forget)
     assert_equal ["alice", nil], told
   end
+
+  # As over HTTP: with `user.id` somebody would go on unnoticed.
+  test "what is no subject of a token is an error, in which nothing is revoked" do
+    [7, :alice, nil, ""].each { |subject| assert_raises(ArgumentError, subject.inspect) { web.disconnect(subject: subject, revoke: true) } }
+    refute web.hub.revoked?("", 1.0)
+  end
 end
