@@ -26,7 +26,7 @@ class TypesTest < Minitest::Test
     "test/cli/doctor_test.rb" => nil,
     "test/broker/address_test.rb" => /no_address/,
     "test/broker/client_test.rb" => /wrong_message/,
-    "test/broker/client_receiving_test.rb" => /subscriptions_come_back|credit_is_set/,
+    "test/broker/client/receiver_test.rb" => /subscriptions_come_back|credit_is_set/,
     "test/http/parser_test.rb" => /vectors|without_bounds|have_names/,
     "test/http/client_test.rb" => /a_stream_gives|number_above_0/,
     "test/codec/accept_test.rb" => nil,

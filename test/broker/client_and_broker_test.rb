@@ -35,12 +35,12 @@ class BrokerClientAndBrokerTest < Minitest::Test
   # All payloads that wait in a queue.
   def drain(queue)
     @broker.client do |client|
-      receiver = client.receiver(queue, in_hand: false)
+      receiver = client.receiver(queue, report_start: false)
       found = []
       while (delivery = receiver.receive(timeout: 0.3)) || left(client, queue).positive?
         next unless delivery
         found << delivery.payload
-        delivery.free
+        delivery.ack
       end
       found
     end
@@ -133,8 +133,8 @@ class BrokerClientAndBrokerTest < Minitest::Test
     @broker.client do |client|
       deliveries = []
       receiver = client.receiver("q")
-      2.times { deliveries << receiver.receive(timeout: 60).tap(&:free) }
-      found = deliveries.to_h { |delivery| [delivery.payload, [delivery.suspect?, delivery.crashes, delivery.failures]] }
+      2.times { deliveries << receiver.receive(timeout: 60).tap(&:ack) }
+      found = deliveries.to_h { |delivery| [delivery.payload, [delivery.poison_candidate?, delivery.crashes, delivery.failures]] }
       assert_equal({"deadly" => [true, 1, 0], "harmless" => [false, 0, 0]}, found)
     end
   end
@@ -154,8 +154,8 @@ class BrokerClientAndBrokerTest < Minitest::Test
       again = receiver.receive(timeout: 60)
       assert_equal [forgotten.id, 1], [again.id, again.crashes]
       assert_predicate forgotten, :stale?
-      refute forgotten.free(wait: true)
-      assert again.free(wait: true)
+      refute forgotten.ack(wait: true)
+      assert again.ack(wait: true)
       await { kept.settled? }
       refute_predicate kept, :stale?
       receiver.close
@@ -255,7 +255,7 @@ class BrokerClientAndKilledBrokerTest < Minitest::Test
     assert batch.value.all?(&:taken?)
     assert Array.new(5000) { client.send_async("q", "y", level: :memory) }.all? { |pending| pending.value(60).taken? }
     assert_equal [30, 5000], %w[r q].map { |name| client.queues(name).first["ready"] }
-    receiver = client.receiver("r", in_hand: false)
+    receiver = client.receiver("r", report_start: false)
     assert_equal Array.new(30, &:to_s), Array.new(30) { receiver.receive(timeout: 60).payload }
   ensure
     client&.close(timeout: 1)

@@ -78,7 +78,7 @@ class BrokerEnginesAlikeTest < Minitest::Test
       when 3 then client.sends_all("q", Array.new(random.rand(1..5)) { |j| "message #{i}.#{j}" })
       when 4, 5 then deliveries.shift&.then { |delivery| client.frees(delivery) }
       when 6 then deliveries.shift&.then { |delivery| client.releases(delivery) }
-      when 7 then deliveries.shift&.then { |delivery| client.rejects(delivery, words: "no") }
+      when 7 then deliveries.shift&.then { |delivery| client.rejects(delivery, reason: "no") }
       when 8 then client.frees(1 << 60)
       end
       side.settle
@@ -132,7 +132,7 @@ class BrokerEnginesAlikeTest < Minitest::Test
       client.sends("me", "mine", kind: 1)
       side.wait(2)
       client.frees(client.pushes.first)
-      client.rejects(client.pushes.first, words: "no \"ä\"")
+      client.rejects(client.pushes.first, reason: "no \"ä\"")
       client.buries(client.pushes.first)
       client.releases(client.pushes.first, delay: 500)
       side.wait(1)

@@ -49,7 +49,7 @@ class WireTest < Minitest::Test
       [1, 5, 100_000].each do |by|
         reader = Wire::Reader.new(from: vector[:from].to_sym, max_frame: vector[:max_frame])
         frames = []
-        violation = assert_raises(Wire::Violation, vector[:name]) do
+        violation = assert_raises(Wire::ProtocolError, vector[:name]) do
           (good + Vectors.bytes(vector)).scan(/.{1,#{by}}/mn) { |part| reader.read(part) { |frame, _| frames << frame } }
         end
         assert_equal [vector[:code], vector[:id]], [violation.code, violation.id], vector[:name]

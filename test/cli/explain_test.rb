@@ -36,7 +36,7 @@ class CLIExplainTest < Minitest::Test
 
   test "a queue that is empty is explained, too, and one may be a number" do
     @client.send_message("12", "x")
-    @client.receiver("12").receive(timeout: 60).free(wait: true)
+    @client.receiver("12").receive(timeout: 60).ack(wait: true)
     assert_equal "Nothing waits in this queue.\n", explain("--queue", "12")
   end
 

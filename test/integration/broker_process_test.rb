@@ -37,7 +37,7 @@ class BrokerProcessTest < Minitest::Test
     receiver = client.receiver(queue)
     Array.new(count) do
       delivery = receiver.receive(timeout: seconds) or flunk "a message is missing"
-      delivery.free(wait: true)
+      delivery.ack(wait: true)
       delivery.payload
     end
   ensure

@@ -83,7 +83,7 @@ class BrokerResourcesTest < Minitest::Test
     assert_equal Wire::Code::DISK_FULL, error.code
     assert_includes error.message, "no other file for its journal"
     receiver = sender.receiver("orders")
-    receiver.receive(timeout: 60).free(wait: true)
+    receiver.receive(timeout: 60).ack(wait: true)
     set_limit(broker.pid, 4096)
     eventually("a descriptor") { sender.send_message("orders", "again", level: :synced) rescue nil } # standard:disable Style/RescueModifier
     assert_predicate broker.stop, :success?
@@ -109,7 +109,7 @@ class BrokerResourcesTest < Minitest::Test
     assert_equal Wire::Code::OVERLOADED, error.code
     assert_includes error.message, "broker_max_memory"
     receiver = client.receiver("orders", credit: 1_000)
-    20_000.times { |number| receiver.receive(timeout: 60).then { |delivery| assert_equal(number.to_s, delivery.payload) && delivery.free } }
+    20_000.times { |number| receiver.receive(timeout: 60).then { |delivery| assert_equal(number.to_s, delivery.payload) && delivery.ack } }
     eventually("room") { client.send_message("orders", "more") rescue nil } # standard:disable Style/RescueModifier
   end
 

@@ -114,7 +114,7 @@ class BrokerTotalQueueTest < Minitest::Test
     assert_equal [4, 1, 0], figures["shelf"].values_at("ready", "delayed", "expired"), figures.to_s
     assert_equal 2, figures["brief"]["expired"], figures.to_s
     receiver = shelf.receiver("shelf", credit: 4)
-    times = Array.new(4) { receiver.receive(timeout: PATIENCE).tap(&:free).sent_at.to_i }
+    times = Array.new(4) { receiver.receive(timeout: PATIENCE).tap(&:ack).sent_at.to_i }
     assert_operator times[3] - times[0], :>, 4 * ShiftedClock::YEAR # it is this clock that the broker goes by
   end
 
@@ -236,7 +236,7 @@ class BrokerTotalQueueTest < Minitest::Test
       @queue.receive(delivery.payload, delivery.id)
       next delivery.release(delay: 0.2) if @delays && delivery.attempt == 1 && delivery.payload.end_with?("7")
       begin
-        @queue.free(delivery.payload, delivery.id) if delivery.free(wait: true)
+        @queue.free(delivery.payload, delivery.id) if delivery.ack(wait: true)
       rescue Client::Failure
         nil # may be done with, or not
       end

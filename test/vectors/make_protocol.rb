@@ -62,9 +62,9 @@ def subscribe(name, id: 0, subscription: 1, credit: 0, credit_bytes: 0, lease: 0
     credit_bytes: credit_bytes, lease: lease, kind: kind, queue: queue)
 end
 
-def nack(name, id: 0, delivery: 1, delay: 0, kind: 0, words: "")
-  rest = u64(delivery) + u32(delay) + u8(kind) + u8(0) + u16(words.bytesize) + words.b
-  vector(name, "NACK", frame("NACK", rest, id: id), id: id, delivery: delivery, delay: delay, kind: kind, words: words)
+def nack(name, id: 0, delivery: 1, delay: 0, kind: 0, reason: "")
+  rest = u64(delivery) + u32(delay) + u8(kind) + u8(0) + u16(reason.bytesize) + reason.b
+  vector(name, "NACK", frame("NACK", rest, id: id), id: id, delivery: delivery, delay: delay, kind: kind, reason: reason)
 end
 
 def query(name, id: 0, what: 1, kind: 0, limit: 0, number: 0, queue: "")
@@ -104,8 +104,8 @@ CLIENT = [
   free("a few are done with, in memory", first: delivery, last: delivery + 1, level: 0),
   free("every number there is, written", first: 0, last: MOST[8], level: 1),
   nack("back, of one's own will", id: 13, delivery: delivery),
-  nack("it failed", id: 14, delivery: delivery + 1, delay: 30_000, kind: 1, words: "Timeout: mailserver schläft"),
-  nack("it is dead", delivery: delivery + 2, kind: 2, words: "no such user"),
+  nack("it failed", id: 14, delivery: delivery + 1, delay: 30_000, kind: 1, reason: "Timeout: mailserver schläft"),
+  nack("it is dead", delivery: delivery + 2, kind: 2, reason: "no such user"),
   vector("more time for one", "TOUCH", frame("TOUCH", u64(delivery) + u64(delivery) + u32(0) + u32(0), id: 15), id: 15, first: delivery, last: delivery, lease: 0),
   vector("more time for all", "TOUCH", frame("TOUCH", u64(0) + u64(MOST[8]) + u32(90_000) + u32(0)), id: 0, first: 0, last: MOST[8], lease: 90_000),
   vector("are you there?", "PING", frame("PING", id: 16), id: 16),
@@ -140,12 +140,12 @@ def error(name, code, id: 0, subscription: 0, scope: 0, retry_after: 0, delivery
     later: LATER.include?(code), retry_after: retry_after, delivery: delivery, sentence: sentence)
 end
 
-def push(name, id: 1, subscription: 1, message: 1, sent_at: 0, lease: 30_000, attempt: 1, failures: 0, crashes: 0, priority: 4, again: false, suspect: false, pairs: {}, payload: "")
+def push(name, id: 1, subscription: 1, message: 1, sent_at: 0, lease: 30_000, attempt: 1, failures: 0, crashes: 0, priority: 4, redelivered: false, poison_candidate: false, pairs: {}, payload: "")
   packed = properties(pairs)
   rest = u64(message) + u64(sent_at) + u32(lease) + u16(attempt) + u16(failures) + u16(crashes) + u8(priority) + u8(0) + u16(packed.bytesize) + u16(0) + packed + payload.b
-  vector(name, "PUSH", frame("PUSH", rest, id: id, subscription: subscription, flags: (again ? 1 : 0) | (suspect ? 2 : 0)), id: id, subscription: subscription,
-    message: message, sent_at: sent_at, lease: lease, attempt: attempt, failures: failures, crashes: crashes, priority: priority, again: again,
-    suspect: suspect, properties: hex(packed), payload: hex(payload.b))
+  vector(name, "PUSH", frame("PUSH", rest, id: id, subscription: subscription, flags: (redelivered ? 1 : 0) | (poison_candidate ? 2 : 0)), id: id, subscription: subscription,
+    message: message, sent_at: sent_at, lease: lease, attempt: attempt, failures: failures, crashes: crashes, priority: priority, redelivered: redelivered,
+    poison_candidate: poison_candidate, properties: hex(packed), payload: hex(payload.b))
 end
 
 BROKER = [
@@ -172,8 +172,8 @@ BROKER = [
   error("fenced", 6, scope: 2, sentence: "büro has connected again"),
   error("without a sentence", 8, id: MOST[8], subscription: 65_535, scope: 1, retry_after: MOST[4], delivery: MOST[8]),
   push("a message", id: delivery, subscription: 1, message: 1001, sent_at: 1_795_000_000_000, payload: "hello"),
-  push("a suspect message", id: delivery + 1, subscription: 65_535, message: 1002, sent_at: 1_795_000_000_001, lease: 60_000, attempt: 3, failures: 1,
-    crashes: 1, priority: 9, again: true, suspect: true, pairs: {"reply-to" => "web-1"}, payload: "\x00\xFF"),
+  push("a poison candidate", id: delivery + 1, subscription: 65_535, message: 1002, sent_at: 1_795_000_000_001, lease: 60_000, attempt: 3, failures: 1,
+    crashes: 1, priority: 9, redelivered: true, poison_candidate: true, pairs: {"reply-to" => "web-1"}, payload: "\x00\xFF"),
   push("a message at its most", id: MOST[8], message: MOST[8], sent_at: MOST[8], lease: MOST[4], attempt: MOST[2], failures: MOST[2], crashes: MOST[2],
     priority: 255, pairs: {"n" * 255 => "v" * 300}, payload: "p" * 300),
   vector("a report", "REPORT", frame("REPORT", "{\"count\":3}", id: 17), id: 17, document: "{\"count\":3}"),

@@ -5,45 +5,41 @@ require_relative "../support/secret"
 require_relative "address"
 require_relative "level"
 require_relative "wire"
+require_relative "client/connection"
 require_relative "client/errors"
-require_relative "client/hello"
 require_relative "client/identity"
-require_relative "client/link"
 require_relative "client/message"
+require_relative "client/pending"
 require_relative "client/receiver"
+require_relative "client/send_request"
 require_relative "client/subscription"
 
 module Hikyaku
   module Broker
-    # A client of the broker (docs/protocol.md): it sends messages and receives them, from as many threads and fibres as like to.
+    # A client of the broker (docs/protocol.md): it sends and receives messages. Any number of threads and fibers may share it.
     #
     #     Hikyaku::Broker::Client.open do |client|
     #       client.send_message("resize", "photo.jpg", level: :synced)
     #       client.subscribe("resize") { |delivery| resize(delivery.payload) }.join
     #     end
     #
-    # It connects again by itself, subscribes again, and sends again what was not acknowledged, under the numbers that it had: nothing is
-    # lost, and nothing is taken twice. In a forked child it opens a connection of its own, under another identity; receivers and
-    # deliveries stay the parent's.
+    # After a broken connection it reconnects, subscribes again, and sends unacknowledged messages again under the same numbers, so that
+    # the broker neither misses a message nor accepts one twice. In a forked child it opens a connection of its own, under another identity;
+    # receivers and deliveries stay with the parent.
     class Client
       # Queries of docs/protocol.md, section 9.
       QUERIES = {queues: 1, explain: 2, dead: 3, replay: 4, drop: 5, segments: 6, sessions: 7, purge: 8, identities: 16, drop_identity: 17}.freeze
       # Kinds of destinations.
       KINDS = {queue: 0, client: 1}.freeze
-      # Bytes of frames beside names, properties and payload, and of each message in a SEND_BATCH.
-      SEND_BYTES = 40
-      PUSH_BYTES = 48
-      BATCH_BYTES = 44
-      ITEM_BYTES = 6
-      private_constant :QUERIES, :KINDS, :SEND_BYTES, :PUSH_BYTES, :BATCH_BYTES, :ITEM_BYTES
+      private_constant :QUERIES, :KINDS
 
       class << self
-        # Makes a client, which has a connection. With a block it is closed at its end.
+        # Makes a client and connects it. With a block the client is closed when the block returns.
         #
         # @param address [String, Address, nil] see {#initialize}
         # @param options [Hash] see {#initialize}
         # @yieldparam client [Client]
-        # @return [Client, Object] what the block returns
+        # @return [Client, Object] the client, or what the block returns
         # @raise [Unreachable, Refused, ConfigError]
         def open(address = nil, **options)
           client = new(address, **options)
@@ -59,29 +55,30 @@ module Hikyaku
       # @return [Address]
       attr_reader :address
 
-      # @param address [String, Address, nil] `unix:PATH` or `tcp://HOST:PORT`; nil: what HIKYAKU_BROKER_ADDRESS says, else the usual socket
-      # @param identity [String, nil] under which others address this client, and its messages are numbered: its own alone; nil: one
-      #   is made, if its token permits one; empty: none, and a message whose connection breaks is in doubt
-      # @param secret [String, nil] the broker's
-      # @param token [String, #call, nil] an access token, or what gives one for each connection
+      # @param address [String, Address, nil] `unix:PATH` or `tcp://HOST:PORT`; nil: HIKYAKU_BROKER_ADDRESS, or the default socket
+      # @param identity [String, nil] the name by which other clients address this one, and under which its messages are numbered. No two
+      #   clients may share it. nil: a generated one, if the token permits it; empty: none, so that the outcome of a message is unknown when
+      #   the connection breaks
+      # @param secret [String, nil] the broker's secret
+      # @param token [String, #call, nil] an access token, or a callable that returns one for each connection
       # @param heartbeat [Numeric] seconds between signs of life; 0: none
-      # @param open_timeout [Numeric, nil] seconds in which the first connection is tried again; nil: for ever
-      # @param timeout [Numeric, nil] seconds to wait for answers, unless a method is told otherwise; nil: for ever
-      # @param max_frame [Integer] bytes of the largest frame that is taken
-      # @param agent [String, nil] the program, for people who look
-      # @param on_error [#call, nil] is told why a connection or a subscription ended, in a thread of the client
+      # @param open_timeout [Numeric, nil] seconds for which the first connection is tried; nil: without a limit
+      # @param timeout [Numeric, nil] seconds to wait for answers, where a method is given no other; nil: without a limit
+      # @param max_frame [Integer] bytes of the largest frame that the client accepts
+      # @param agent [String, nil] name and version of the program, as `hikyaku sessions` shows them
+      # @param on_error [#call, nil] is called with the reason when a connection or a subscription ends, in a thread of the client
       # @raise [Unreachable] there is no broker
-      # @raise [Refused] the broker does not want this client
-      # @raise [ConfigError] the address cannot be used, or the secret or the token is empty
+      # @raise [Refused] the broker refuses this client
+      # @raise [ConfigError] the address is invalid, or the secret or the token is empty
       def initialize(address = nil, identity: nil, secret: nil, token: nil, heartbeat: 20, open_timeout: 10, timeout: 60,
         max_frame: 64 * 1024 * 1024, agent: nil, on_error: nil)
         raise ArgumentError, "give a secret or a token, not both" if secret && token
-        raise ConfigError, "the secret is empty: give the broker's, or none (nil) where the broker asks for none" if secret && Secret.empty?(secret)
-        raise ConfigError, "the token is empty: give one, or none (nil) where the broker asks for none" if token.is_a?(String) && Secret.empty?(token)
-        raise ArgumentError, "an identity has up to 255 bytes" if identity && identity.bytesize > 255
+        raise ConfigError, "the secret is empty: give the broker's secret, or nil where the broker has none" if secret && Secret.empty?(secret)
+        raise ConfigError, "the token is empty: give an access token, or nil where the broker needs none" if token.is_a?(String) && Secret.empty?(token)
+        raise ArgumentError, "an identity has at most 255 bytes, not #{identity.bytesize}" if identity && identity.bytesize > 255
         @address = address ? Address.parse(address) : Address.default
         @identity = identity
-        @credentials = {secret: secret, token: token, heartbeat: Link.milliseconds(heartbeat), agent: agent}
+        @credentials = {secret: secret, token: token, heartbeat: Wire.milliseconds(heartbeat), agent: agent}
         @options = {max_frame: max_frame, on_error: on_error}
         @open_timeout = open_timeout
         @timeout = timeout
@@ -90,33 +87,35 @@ module Hikyaku
         connect(@identity)
       end
 
-      # @return [String] under which others address it; empty: it has none
+      # @return [String] the name by which other clients address this one; empty: it has none
       def identity
-        link
-        @current_identity
+        connection
+        @current_identity.name
       end
 
       # Sends a message, and waits for its acknowledgement.
       #
-      # @param queue [String] its name, or with `to: :client` the identity of a client
-      # @param payload [String, Object] anything but a String becomes JSON
+      # @param queue [String] name of the queue, or with `to: :client` the identity of a client
+      # @param payload [String, Object] any other object than a String becomes JSON
       # @param to [Symbol] `:queue` or `:client`
-      # @param level [Symbol, nil] what is to be acknowledged: `:memory`, `:written`, `:synced`; nil: the broker's usual
-      # @param priority [Integer] 0 to 9, the highest first
+      # @param level [Symbol, nil] the level that the message is to reach: `:memory`, `:written`, `:synced`; nil: the broker's default
+      # @param priority [Integer] 0 to 9; the highest is delivered first
       # @param delay [Numeric] seconds before which it is not delivered
-      # @param ttl [Numeric, nil] seconds after which it is not delivered any more; nil: never
-      # @param properties [Hash{#to_s => #to_s}] the broker hands them on as they are
+      # @param ttl [Numeric, nil] seconds after which it is not delivered; nil: it does not expire
+      # @param properties [Hash{#to_s => #to_s}] the broker passes them on unchanged
       # @param timeout [Numeric, nil] seconds
       # @return [Receipt]
-      # @raise [Refused] it was not taken
-      # @raise [Unreachable] it was not sent in time, and will not be
-      # @raise [OutcomeUnknown] it was sent, and there is no answer in time
+      # @raise [Refused] the broker refuses the message
+      # @raise [Unreachable] the message was not sent in time, and will not be sent
+      # @raise [OutcomeUnknown] the message was sent, and no answer came in time
       def send_message(queue, payload, to: :queue, level: nil, priority: 4, delay: 0, ttl: nil, properties: {}, timeout: @timeout)
-        pending = post(queue, Message.new(payload, properties: properties), fields(to, level, priority, delay, ttl), soon: false, timeout: timeout)
-        await(pending, timeout)
+        connection = self.connection
+        request = post(connection, queue, [Message.new(payload, properties: properties)], fields(to, level, priority, delay, ttl), timeout: timeout)
+        connection.flush
+        await(connection, request, timeout)
       end
 
-      # Sends a message, and does not wait for its acknowledgement, which the answer has.
+      # Sends a message without waiting for its acknowledgement, which is the value of the result.
       #
       # @param queue [String]
       # @param payload [String, Object]
@@ -126,18 +125,21 @@ module Hikyaku
       # @param delay [Numeric]
       # @param ttl [Numeric, nil]
       # @param properties [Hash{#to_s => #to_s}]
-      # @param wait [Boolean] while as many messages as the broker permits are not acknowledged; false: WindowFull
-      # @param timeout [Numeric, nil] seconds to wait so
+      # @param wait [Boolean] waits while as many messages as the broker permits are unacknowledged; false: raises WindowFull
+      # @param timeout [Numeric, nil] seconds of that wait
       # @return [Pending]
       # @raise [WindowFull, Unreachable, TooBig]
       # @see #send_message
       def send_async(queue, payload, to: :queue, level: nil, priority: 4, delay: 0, ttl: nil, properties: {}, wait: true, timeout: @timeout)
-        post(queue, Message.new(payload, properties: properties), fields(to, level, priority, delay, ttl), wait: wait, timeout: timeout)
+        connection = self.connection
+        request = post(connection, queue, [Message.new(payload, properties: properties)], fields(to, level, priority, delay, ttl), wait: wait, timeout: timeout)
+        connection.flush_later
+        request.pending
       end
 
-      # Sends messages together, and waits for their acknowledgement. Those that can be taken are taken. When one is refused for a reason
-      # that may pass ({Refused#retryable?}), those that stand behind it in the same frame (of up to 1,024 messages) are refused like it: what
-      # is then sent again keeps its order.
+      # Sends messages together, and waits for their acknowledgement. The broker accepts as many as it can. When it refuses one for a temporary
+      # reason ({Refused#retryable?}), it refuses the messages behind it in the same frame (of up to 1,024 messages), too, so that a resend keeps
+      # their order.
       #
       # @param queue [String]
       # @param messages [Array<Message, Object>] messages, or payloads
@@ -147,95 +149,91 @@ module Hikyaku
       # @param delay [Numeric]
       # @param ttl [Numeric, nil]
       # @param timeout [Numeric, nil] seconds
-      # @return [Array<Receipt, Refused>] for each message, in order
-      # @raise [Unreachable, OutcomeUnknown] there is no answer in time
+      # @return [Array<Receipt, Refused>] one for each message, in order
+      # @raise [Unreachable, OutcomeUnknown] no answer came in time
       # @see #send_message
       def send_batch(queue, messages, to: :queue, level: nil, priority: 4, delay: 0, ttl: nil, timeout: @timeout)
+        connection = self.connection
         fields = fields(to, level, priority, delay, ttl)
-        rest = messages.map { |message| Message.of(message) }
-        pendings = []
-        until rest.empty?
-          part = rest.shift(part_size(queue, rest))
-          pending = post_part(queue, part, fields, timeout)
-          pending ? pendings << [pending, part.size] : rest.unshift(*part)
-        end
-        pendings.flat_map { |pending, size| results(pending, size, timeout) }
+        requests = batches(connection, queue, messages.map { |message| Message.of(message) }, fields, timeout)
+        connection.flush
+        requests.flat_map { |request| results(connection, request, timeout) }
       end
 
-      # Receives by threads: each frees a delivery when the block has done with it, and rejects it when the block raises
+      # Receives with threads of its own. Each acknowledges a delivery when the block returns, and rejects it when the block raises
       # ({Receiver#work}).
       #
-      # @param queue [String, nil] nil: the client's own queue, which others reach with `to: :client`
+      # @param queue [String, nil] nil: the client's own queue, to which other clients send with `to: :client`
       # @param concurrency [Integer] threads
-      # @param credit [Integer] messages that may be here and not done; what waits here waits for this process
+      # @param credit [Integer] messages that the client may hold unsettled; those that wait here are not available to other receivers
       # @param credit_bytes [Integer] the same in bytes; 0: any number
-      # @param lease [Numeric, nil] seconds; nil: the broker's usual. The client renews it while the block runs
-      # @param in_hand [Boolean] tells the broker when work on a message begins, so that it knows which one killed this process
-      # @param retry_in [Numeric, #call] seconds before a rejected message is delivered again, or what says so for a delivery
-      # @param on_error [#call, nil] is told of errors of the block, with the delivery ({Receiver#work})
+      # @param lease [Numeric, nil] seconds; nil: the broker's default. The client renews it while the block runs
+      # @param report_start [Boolean] tells the broker when work on a message starts, so that it knows which message was processed when this process died
+      # @param retry_in [Numeric, #call] seconds before a rejected message is delivered again, or a callable that returns them for a delivery
+      # @param on_error [#call, nil] gets each error of the block, and the delivery ({Receiver#work})
       # @param timeout [Numeric, nil, false] seconds that the block may run before its message is given to another receiver ({Receiver#work}); nil or
       #   false: any number
       # @yieldparam delivery [Delivery]
       # @return [Subscription]
       # @raise [Refused, Unreachable]
-      def subscribe(queue = nil, concurrency: 1, credit: 200, credit_bytes: 0, lease: nil, in_hand: true,
-        retry_in: Receiver::USUAL_DELAY, on_error: nil, timeout: Receiver::USUAL_TIMEOUT, &block)
-        raise ArgumentError, "subscribe takes a block; receiver gives deliveries one by one" unless block
-        receiver = receiver(queue, credit: credit, credit_bytes: credit_bytes, lease: lease, in_hand: in_hand, timeout: timeout)
+      def subscribe(queue = nil, concurrency: 1, credit: 200, credit_bytes: 0, lease: nil, report_start: true,
+        retry_in: Receiver::DEFAULT_RETRY_DELAY, on_error: nil, timeout: Receiver::DEFAULT_TIMEOUT, &block)
+        raise ArgumentError, "subscribe needs a block; use receiver to take deliveries one at a time" unless block
+        receiver = receiver(queue, credit: credit, credit_bytes: credit_bytes, lease: lease, report_start: report_start, timeout: timeout)
         subscription = Subscription.new(receiver, concurrency: concurrency, retry_in: retry_in, on_error: on_error, &block)
         @mutex.synchronize { @subscriptions << subscription }
         subscription
       end
 
-      # Receives one by one, as one asks for them.
+      # Receives deliveries one at a time, at the caller's request.
       #
       # @param queue [String, nil] nil: the client's own queue
-      # @param credit [Integer] messages that may be here and not done
+      # @param credit [Integer] messages that the client may hold unsettled
       # @param credit_bytes [Integer] the same in bytes; 0: any number
-      # @param lease [Numeric, nil] seconds; nil: the broker's usual
-      # @param in_hand [Boolean] tells the broker when one is taken, so that it knows which one killed this process
-      # @param timeout [Numeric, nil, false] seconds that a block of {Receiver#work} may run, and after which what waits here goes back when nobody
-      #   asks for it; nil or false: any number
+      # @param lease [Numeric, nil] seconds; nil: the broker's default
+      # @param report_start [Boolean] tells the broker when a message is taken, so that it knows which message was processed when this process died
+      # @param timeout [Numeric, nil, false] seconds that a block of {Receiver#work} may run, and after which waiting deliveries are released when the
+      #   program takes none; nil or false: any number
       # @return [Receiver]
       # @raise [Refused, Unreachable]
-      def receiver(queue = nil, credit: 200, credit_bytes: 0, lease: nil, in_hand: true, timeout: Receiver::USUAL_TIMEOUT)
+      def receiver(queue = nil, credit: 200, credit_bytes: 0, lease: nil, report_start: true, timeout: Receiver::DEFAULT_TIMEOUT)
         raise ArgumentError, "a client without an identity has no queue of its own" if queue.nil? && identity.empty?
         raise ArgumentError, "timeout is seconds above 0, or nil for no limit, not #{timeout.inspect}" if timeout && !(timeout.is_a?(Numeric) && timeout.positive?)
-        lease = Link.milliseconds(lease || 0)
-        link = self.link
-        receiver = Receiver.new(link, number: next_number, queue: queue || identity, own: queue.nil?, credit: credit,
-          credit_bytes: credit_bytes, lease: lease, in_hand: in_hand, timeout: timeout)
-        link.subscribe(receiver)
+        lease = Wire.milliseconds(lease || 0)
+        consumer = connection.consumer
+        receiver = Receiver.new(consumer, number: next_subscription, queue: queue || identity, own: queue.nil?, credit: credit,
+          credit_bytes: credit_bytes, lease: lease, report_start: report_start, timeout: timeout)
+        consumer.subscribe(receiver)
         receiver.await(@timeout)
       end
 
-      # @param prefix [String] with which the names begin
-      # @param kind [Symbol] `:queue` or `:client`: those of clients
+      # @param prefix [String] of the names
+      # @param kind [Symbol] `:queue`, or `:client` for the queues of clients
       # @param limit [Integer] how many at most
       # @return [Array<Hash{String => Object}>] the queues with their figures
       # @raise [Failure]
       def queues(prefix = "", kind: :queue, limit: 1000) = query(:queues, name: prefix, kind: kind, limit: limit).fetch("queues", [])
 
       # @param message [Integer] its id
-      # @return [Hash{String => Object}] where it is and why it waits
+      # @return [Hash{String => Object}] the state of the message, and why it waits
       # @raise [NoSuchMessage, Failure]
       def explain(message) = query(:explain, number: message)
 
       # @param queue [String]
       # @param kind [Symbol] `:queue` or `:client`
-      # @return [Hash{String => Object}] what stands before the oldest message of a queue
+      # @return [Hash{String => Object}] why the oldest message of the queue waits
       # @raise [NoSuchQueue, Failure]
       def explain_queue(queue, kind: :queue) = query(:explain, name: queue, kind: kind)
 
       # @param queue [String]
       # @param kind [Symbol]
-      # @param after [Integer] id of a message behind which to begin
+      # @param after [Integer] id of a message; the list starts behind it
       # @param limit [Integer] how many at most
-      # @return [Array<Hash{String => Object}>] its dead letters
+      # @return [Array<Hash{String => Object}>] the dead letters of the queue
       # @raise [Failure]
       def dead(queue, kind: :queue, after: 0, limit: 100) = query(:dead, name: queue, kind: kind, number: after, limit: limit).fetch("dead", [])
 
-      # Lets dead letters wait again, as if they were new.
+      # Returns dead letters to the queue as if they were new.
       #
       # @param queue [String]
       # @param message [Integer, nil] its id; nil: all
@@ -265,157 +263,152 @@ module Hikyaku
       # @raise [Failure]
       def segments = query(:segments).fetch("segments", [])
 
-      # @return [Array<Hash{String => Object}>] who is connected
+      # @return [Array<Hash{String => Object}>] the connected clients
       # @raise [Failure]
       def sessions = query(:sessions).fetch("sessions", [])
 
-      # @param prefix [String] with which they begin
+      # @param prefix [String] of the identities
       # @param limit [Integer] how many at most
-      # @return [Array<Hash{String => Object}>] the identities whose numbered messages the broker remembers: those that are not
-      #   connected, for longest before others, then those that are
+      # @return [Array<Hash{String => Object}>] the identities whose numbered messages the broker remembers: those without a
+      #   connection, the longest first, then those with one
       # @raise [Failure]
       def identities(prefix = "", limit: 1000) = query(:identities, name: prefix, limit: limit).fetch("identities", [])
 
-      # Lets the broker forget an identity: its epoch, and which of its numbered messages were taken.
+      # Makes the broker forget an identity: its epoch, and which of its numbered messages it has accepted.
       #
-      # @param identity [String] of which no client is connected
-      # @return [Boolean] it was remembered
+      # @param identity [String] no client may be connected with it
+      # @return [Boolean] the broker had remembered it
       # @raise [Refused] a client is connected with it
       # @raise [Failure]
       def drop_identity(identity) = query(:drop_identity, name: identity).fetch("count").positive?
 
-      # @return [Float] seconds that an answer takes
+      # Measures the round-trip time.
+      #
+      # @return [Float] seconds
       # @raise [Failure]
       def ping
         began = now
-        link.ask(@timeout) { |id| Wire.ping(id: id) }
+        connection.request(@timeout) { |id| Wire.ping(id: id) }
         now - began
       end
 
       # @return [Boolean]
-      def connected? = link.connected?
+      def connected? = connection.connected?
 
-      # The orderly end: takes nothing more, gives back what was not begun, waits for the blocks that run and for the acknowledgement of what
-      # was sent. What is still out then goes back, and counts as nothing. An identity that was made for this client is forgotten.
+      # Stops in order: it receives nothing more, releases the deliveries that no block has begun with, and waits for the blocks that run and
+      # for the acknowledgements of what was sent. The broker then delivers unsettled messages again, without counting a failure. It forgets an
+      # identity that was generated for this client.
       #
-      # @param timeout [Numeric, nil] seconds; nil: as long as it takes
-      # @return [Boolean] all of it was done in time
+      # @param timeout [Numeric, nil] seconds; nil: without a limit
+      # @return [Boolean] all of that was done in time
       def close(timeout: 30)
-        link = @link
-        return true if @owner != Process.pid || link.failure
+        connection = @connection
+        return true if @owner != Process.pid || connection.failure
         deadline = timeout && now + timeout
-        link.quiesce
+        connection.drain
         done = @mutex.synchronize { @subscriptions.dup }.map { |subscription| ended?(subscription, deadline) }.all?
-        link.close(deadline) && done
+        connection.close(deadline) && done
       end
 
-      # @return [Boolean] it was closed, or the broker wants no more of it
-      def closed? = @owner == Process.pid && !@link.failure.nil?
+      # @return [Boolean] the client was closed, or the broker has refused it for good
+      def closed? = @owner == Process.pid && !@connection.failure.nil?
 
       # @return [String] without credentials
-      def inspect = "#<#{self.class.name} #{@address} as #{@current_identity.inspect}>"
+      def inspect = "#<#{self.class.name} #{@address} as #{@current_identity.name.inspect}>"
 
       private
 
-      # A forked child has connections of its own.
-      def link
-        return @link if @owner == Process.pid
+      # A forked child has a connection of its own.
+      def connection
+        return @connection if @owner == Process.pid
         @mutex.synchronize do
           next if @owner == Process.pid
-          @link.abandon
+          @connection.abandon
           @subscriptions = []
           connect(("" if @identity == ""))
         end
-        @link
+        @connection
       end
 
       def connect(identity)
-        @numbers = 0
-        @current_identity = identity || Identity.make(@credentials[:token].then { |token| token.respond_to?(:call) ? token.call : token })
-        link = Link.new(@address, hello: Hello.new(identity: @current_identity, known: !identity.nil?, **@credentials), **@options)
-        @link = link
+        @last_subscription = 0
+        @current_identity = Identity.new(identity, **@credentials)
+        connection = @connection = Connection.new(@address, identity: @current_identity, **@options)
         @owner = Process.pid
-        link.open(@open_timeout)
+        connection.open(@open_timeout)
       rescue
-        link&.close(now)
+        connection&.close(now)
         raise
       end
 
-      def next_number
-        @mutex.synchronize { @numbers = @numbers % 65_535 + 1 }
+      def next_subscription
+        @mutex.synchronize { @last_subscription = @last_subscription % 65_535 + 1 }
       end
 
       def fields(to, level, priority, delay, ttl)
         raise ArgumentError, "priority is a whole number from 0 to 9, not #{priority.inspect}" unless priority.is_a?(Integer) && priority.between?(0, 9)
-        {kind: kind(to), level: Level.number(level), priority: priority, delay: delay.zero? ? 0 : Link.milliseconds(delay),
-         time_to_live: ttl ? [Link.milliseconds(ttl), 1].max : 0}
+        {kind: kind(to), level: Level.number(level), priority: priority, delay: delay.zero? ? 0 : Wire.milliseconds(delay),
+         time_to_live: ttl ? [Wire.milliseconds(ttl), 1].max : 0}
       end
 
       def kind(name) = KINDS.fetch(name) { raise ArgumentError, "expected :queue or :client, got #{name.inspect}" }
 
-      def post(queue, message, fields, timeout:, wait: true, soon: true)
-        link = self.link
-        named!(queue)
-        # What is delivered has to fit into a frame, too.
-        bytes = [SEND_BYTES + queue.bytesize, PUSH_BYTES].max + message.bytesize
-        link.post(count: 1, bytes: bytes, payload: message.payload.bytesize, wait: wait, soon: soon, timeout: timeout) do |number|
-          Wire.send_message(id: number, sequence: sequence(number), to: queue, payload: message.payload, properties: message.packed, **fields)
+      # @return [SendRequest, nil] nil: the messages need a request each
+      def post(connection, queue, messages, fields, timeout:, wait: true)
+        raise ArgumentError, "a name has 1 to 255 bytes: #{queue.inspect}" unless queue.is_a?(String) && queue.bytesize.between?(1, 255)
+        request = SendRequest.new(Pending.new(connection.lock), queue, messages, numbered: !@current_identity.none?, fields: fields)
+        request if connection.post(request, wait: wait, timeout: timeout)
+      end
+
+      # @return [Array<SendRequest, Array<Refused>>] a request, or the errors of messages that are too large
+      def batches(connection, queue, messages, fields, timeout)
+        requests = []
+        until messages.empty?
+          batch = messages.shift(batch_size(connection, queue, messages))
+          request = post_batch(connection, queue, batch, fields, timeout)
+          request ? requests << request : messages.unshift(*batch)
         end
+        requests
       end
 
-      def named!(queue)
-        return if queue.is_a?(String) && queue.bytesize.between?(1, 255)
-        raise ArgumentError, "a name has 1 to 255 bytes: #{queue.inspect}"
+      def post_batch(connection, queue, batch, fields, timeout)
+        post(connection, queue, batch, fields, timeout: timeout)&.tap { connection.flush_later }
+      rescue Refused => error
+        Array.new(batch.size) { error }
       end
 
-      def sequence(number) = @current_identity.empty? ? 0 : number
-
-      # Of a batch: as many as the broker takes at once; one alone where numbers must be used that do not follow each other.
-      def part_size(queue, messages)
-        return 1 unless link.batches?
-        most, bytes = link.batch_limits
-        left = bytes - BATCH_BYTES - queue.bytesize
-        fitting = messages.first(most).take_while { |message| (left -= message.bytesize + ITEM_BYTES) >= 0 }
+      # As many messages as the broker accepts in one frame; one where only numbers are left that are not consecutive.
+      def batch_size(connection, queue, messages)
+        return 1 unless connection.batches?
+        max, bytes = connection.batch_limits
+        remaining = bytes - SendRequest.batch_bytes(queue, [])
+        fitting = messages.first(max).take_while { |message| (remaining -= SendRequest.item_bytes(message)) >= 0 }
         [fitting.size, 1].max
       end
 
-      # @return [Pending, Refused, nil] nil: it must be sent message by message
-      def post_part(queue, part, fields, timeout)
-        return post(queue, part.first, fields, timeout: timeout) if part.size == 1
-        named!(queue)
-        items = part.map { |message| [message.packed, message.payload] }
-        bytes = BATCH_BYTES + queue.bytesize + part.sum { |message| message.bytesize + ITEM_BYTES }
-        link.post(count: part.size, bytes: bytes, timeout: timeout) do |number, offset, count|
-          Wire.send_batch(id: number, sequence: sequence(number), to: queue, messages: items[offset, count], **fields)
-        end
+      def results(connection, request, timeout)
+        return request if request.is_a?(Array)
+        Array(await(connection, request, timeout))
       rescue Refused => error
-        error
+        Array.new(request.count) { error }
       end
 
-      # Every message has its receipt or its error; only silence is raised.
-      def results(pending, size, timeout)
-        return Array.new(size) { pending } if pending.is_a?(Refused)
-        Array(await(pending, timeout))
-      rescue Refused => error
-        Array.new(size) { error }
-      end
-
-      def await(pending, timeout)
-        pending.value(timeout)
+      def await(connection, request, timeout)
+        request.pending.value(timeout)
       rescue OutcomeUnknown
-        raise if pending.done? || !link.withdraw(pending)
-        raise Unreachable, "it was not sent within #{timeout} seconds: there is no connection to the broker at #{@address}"
+        raise if request.pending.done? || !connection.withdraw(request)
+        raise Unreachable, "the message was not sent within #{timeout} seconds: there is no connection to the broker at #{@address}"
       end
 
       def query(what, name: "", kind: :queue, limit: 0, number: 0)
         kind = kind(kind)
-        JSON.parse(link.ask(@timeout) { |id| Wire.query(what: QUERIES.fetch(what), id: id, kind: kind, name: name, limit: limit, number: number) })
+        JSON.parse(connection.request(@timeout) { |id| Wire.query(what: QUERIES.fetch(what), id: id, kind: kind, name: name, limit: limit, number: number) })
       end
 
       def ended?(subscription, deadline)
         !subscription.join(deadline && [deadline - now, 0].max).nil?
       rescue
-        # It has ended, if not in order; who joins it is told.
+        # The subscription has ended with an error, which {Subscription#join} raises.
         true
       end
 

@@ -75,8 +75,8 @@ module Hikyaku
         session.heard_at = now
         begin
           guarded { session.reader.read(bytes) { |frame, size| carry_out(session, frame, size) } }
-        rescue Wire::Violation => violation
-          @sessions.close(session, violation.code, violation.message, id: violation.id)
+        rescue Wire::ProtocolError => error
+          @sessions.close(session, error.code, error.message, id: error.id)
         end
         !session.ended?
       end

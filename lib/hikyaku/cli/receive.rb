@@ -44,7 +44,7 @@ module Hikyaku
         parser.separator("\nWhat becomes of them:")
         parser.on("--release", *wrap("Only look: all that was printed goes back to the queue at the end")) { @release = true }
         value_option(parser, "--exec COMMAND", "A shell command that gets the payload as its standard input, and HIKYAKU_MESSAGE_ID, HIKYAKU_QUEUE, HIKYAKU_ATTEMPT and HIKYAKU_FAILURES as variables. " \
-          "When it ends with 0 the message is freed, else it is rejected and comes again later") { |text| @command = text }
+          "When it ends with 0 the message is acknowledged, else it is rejected and comes again later") { |text| @command = text }
         value_option(parser, "--lease SECONDS", "After which a message is somebody else's, if this process hangs") { |text| @lease = seconds("--lease", text) }
         value_option(parser, "--timeout SECONDS", "After which a command that still runs is ended (TERM, then KILL), and its message rejected; #{@timeout} unless given, 0: never") { |text| @timeout = seconds("--timeout", text) }
         parser.on("--json", *wrap("Print each as one line of JSON with id, payload, properties and how often it was tried")) { @json = true }
@@ -55,7 +55,7 @@ module Hikyaku
         raise UsageError, "--release only looks, and --exec does something: give one of them" if @release && @command
         seen = 0
         connect do |client|
-          receiver = client.receiver(name, credit: credit, lease: @lease, in_hand: !@release, timeout: (@timeout + GIVE_UP if @timeout.positive?))
+          receiver = client.receiver(name, credit: credit, lease: @lease, report_start: !@release, timeout: (@timeout + GIVE_UP if @timeout.positive?))
           each_delivery(receiver) do |delivery|
             seen += 1
             handle(delivery)
@@ -100,7 +100,7 @@ module Hikyaku
         show(delivery) if @json || !@command
         if @command then perform(delivery)
         elsif @release then look_at(delivery)
-        else delivery.free
+        else delivery.ack
         end
       end
 
@@ -115,10 +115,10 @@ module Hikyaku
       def perform(delivery)
         output, status = execute(delivery)
         if status.success?
-          delivery.free
+          delivery.ack
         else
           words = failure(status)
-          delivery.reject("#{@command[0, 200]}: #{words}", delay: Hikyaku::Broker::Client::Receiver::USUAL_DELAY.call(delivery))
+          delivery.reject("#{@command[0, 200]}: #{words}", delay: Hikyaku::Broker::Client::Receiver::DEFAULT_RETRY_DELAY.call(delivery))
           stderr.puts("hikyaku: message #{delivery.id}: the command #{words.sub("killed", "was killed")}; it comes again")
         end
         stdout.write(output)

@@ -9,7 +9,7 @@ module BrokerContract
       ack = reader.releases(reader.pushes.first)
       assert_equal 8, ack.request
       push = reader.pushes.first
-      assert_equal ["a", 2, 0, 0, true, false], [push.payload, push.attempt, push.failures, push.crashes, push.again?, push.suspect?]
+      assert_equal ["a", 2, 0, 0, true, false], [push.payload, push.attempt, push.failures, push.crashes, push.redelivered?, push.poison_candidate?]
       assert_equal 1, stats[:released]
     end
 
@@ -18,7 +18,7 @@ module BrokerContract
       client.sends("q", "a")
       reader.rejects(reader.pushes.first)
       push = reader.pushes.first
-      assert_equal [2, 1, 0, true, false], [push.attempt, push.failures, push.crashes, push.again?, push.suspect?]
+      assert_equal [2, 1, 0, true, false], [push.attempt, push.failures, push.crashes, push.redelivered?, push.poison_candidate?]
       assert_equal [1, 1], [stats[:failed], figures("q")[:failed]]
     end
 
@@ -52,7 +52,7 @@ module BrokerContract
       begin_engine(max_failures: 3)
       reader = client.receives("q")
       id = client.sends("q", "a").value
-      3.times { |i| reader.rejects(reader.pushes.first, words: "failure #{i}") }
+      3.times { |i| reader.rejects(reader.pushes.first, reason: "failure #{i}") }
       assert_empty reader.pushes
       letter = reader.queries(DEAD, name: "q")[:dead].first
       assert_equal [id, 1, "failure 2", 3, 0], letter.values_at(:id, :reason, :words, :failures, :crashes)
@@ -62,7 +62,7 @@ module BrokerContract
     test "a receiver may say that a message is dead" do
       reader = client.receives("q")
       client.sends("q", "a")
-      reader.buries(reader.pushes.first, words: "schlecht")
+      reader.buries(reader.pushes.first, reason: "schlecht")
       assert_empty reader.pushes
       assert_equal [3, "schlecht"], reader.queries(DEAD, name: "q")[:dead].first.values_at(:reason, :words)
     end
@@ -72,9 +72,9 @@ module BrokerContract
       client.sends("q", "a")
       push = reader.pushes.first
       assert_refused Code::INVALID, reader.releases(push, kind: 3)
-      assert_refused Code::INVALID, reader.rejects(push, words: "x" * 1025)
-      assert_refused Code::INVALID, reader.rejects(push, words: "\xFF")
-      assert_taken reader.rejects(push, words: "x" * 1024)
+      assert_refused Code::INVALID, reader.rejects(push, reason: "x" * 1025)
+      assert_refused Code::INVALID, reader.rejects(push, reason: "\xFF")
+      assert_taken reader.rejects(push, reason: "x" * 1024)
     end
 
     test "of a receiver that vanishes and never says ACK, the oldest on each subscription is suspect, and the others were in no one's hand" do
@@ -86,8 +86,8 @@ module BrokerContract
       %w[a b].each do |queue|
         other = client.receives(queue, credit: 1)
         seen = Array.new(2) { other.pushes.first.tap { |push| other.frees(push) } }
-        assert_equal [["#{queue}1", 1, true], ["#{queue}2", 0, false]], seen.map { |push| [push.payload, push.crashes, push.suspect?] }.sort
-        assert_equal [[2, true]], seen.map { |push| [push.attempt, push.again?] }.uniq
+        assert_equal [["#{queue}1", 1, true], ["#{queue}2", 0, false]], seen.map { |push| [push.payload, push.crashes, push.poison_candidate?] }.sort
+        assert_equal [[2, true]], seen.map { |push| [push.attempt, push.redelivered?] }.uniq
       end
       assert_equal 2, stats[:crashed]
     end
@@ -124,7 +124,7 @@ module BrokerContract
       sender.sends_all("other", %w[x])
       reader.receives("q", credit: 10)
       push = reader.pushes
-      assert_equal [["poison", true]], push.map { |each| [each.payload, each.suspect?] }
+      assert_equal [["poison", true]], push.map { |each| [each.payload, each.poison_candidate?] }
       sender.sends_all("q", %w[a b])
       assert_empty reader.pushes
       reader.frees(push.first)
@@ -151,7 +151,7 @@ module BrokerContract
           fresh = reader.pushes + kept.select { |push| push.id >> 36 == numbers[reader] }
           kept -= fresh
           fresh.each do |push|
-            (push.suspect? ? suspects : ordinary) << push.payload
+            (push.poison_candidate? ? suspects : ordinary) << push.payload
             reader.frees(push)
           end
         end

@@ -152,7 +152,7 @@ module BrokerContract
       sender.sends("q", "high", priority: 9, level: 1)
       first, second = reader.pushes
       reader.credits(0)
-      reader.rejects(second, words: "no")
+      reader.rejects(second, reason: "no")
       reader.releases(first)
       crash
       pushes = client.receives("q").pushes
@@ -170,7 +170,7 @@ module BrokerContract
       reader.vanishes
       reader = client.receives("q", credit: 1)
       reader.rejects(reader.pushes.first, delay: 60_000) # the suspect: dead
-      2.times { reader.rejects(reader.pushes.first, words: "because") }
+      2.times { reader.rejects(reader.pushes.first, reason: "because") }
       dead = reader.queries(DEAD, name: "q")[:dead]
       assert_equal 3, dead.size
       reader.credits(0)
@@ -190,7 +190,7 @@ module BrokerContract
       client.receives("q").vanishes
       crash
       push = client.receives("q").pushes.first
-      assert_equal [1, true, 2], [push.crashes, push.suspect?, push.attempt]
+      assert_equal [1, true, 2], [push.crashes, push.poison_candidate?, push.attempt]
     end
 
     test "what was out when the broker stopped in order comes back, and counts as nothing" do
@@ -199,7 +199,7 @@ module BrokerContract
       client.sends("q", "b", level: 0)
       assert_equal 2, client.receives("q").pushes.size
       restart
-      assert_equal [["a", 0, true], ["b", 0, true]], client.receives("q").pushes.map { |push| [push.payload, push.crashes, push.again?] }
+      assert_equal [["a", 0, true], ["b", 0, true]], client.receives("q").pushes.map { |push| [push.payload, push.crashes, push.redelivered?] }
     end
 
     test "delays and times to live go on after a restart" do

@@ -20,7 +20,7 @@ module BrokerContract
       wait(1.1)
       assert_empty reader.payloads
       other = others.find { |each| @push = each.pushes.first }
-      assert_equal ["a", 1, true], [@push.payload, @push.crashes, @push.suspect?]
+      assert_equal ["a", 1, true], [@push.payload, @push.crashes, @push.poison_candidate?]
       other.frees(@push)
       sender = client
       sender.sends_all("q", %w[b c d e])

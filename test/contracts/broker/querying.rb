@@ -83,7 +83,7 @@ module BrokerContract
       first.holds(first.pushes.first).vanishes
       reader = client.receives("q", credit: 5)
       suspect = reader.pushes
-      assert_equal [["m1", true]], suspect.map { |push| [push.payload, push.suspect?] }
+      assert_equal [["m1", true]], suspect.map { |push| [push.payload, push.poison_candidate?] }
       assert_equal "a receiver has a suspect, and gets nothing else until it is done with it", sender.queries(EXPLAIN, name: "q")[:because]
       reader.credits(1)
       assert_equal "no receiver has credit left", sender.queries(EXPLAIN, name: "q")[:because]
@@ -188,7 +188,7 @@ module BrokerContract
       properties = Wire::Properties.pack("a" => "b")
       sender = client
       3.times { |i| sender.sends("q", "#{i}#{"\xFF" * 500}", properties: properties) }
-      reader.pushes.each { |push| reader.buries(push, words: "wegen \u00FC") }
+      reader.pushes.each { |push| reader.buries(push, reason: "wegen \u00FC") }
       wait(3)
       all = sender.queries(DEAD, name: "q")[:dead]
       assert_equal 3, all.size
@@ -207,7 +207,7 @@ module BrokerContract
       pushes = reader.pushes
       ids = pushes.map(&:message)
       random = Random.new(1)
-      pushes.shuffle(random: random).each { |push| reader.say(Wire.nack(delivery: push.id, kind: 2, words: "no")) }
+      pushes.shuffle(random: random).each { |push| reader.say(Wire.nack(delivery: push.id, kind: 2, reason: "no")) }
       reader.credits(0)
       order = ids.shuffle(random: random)
       order.first(2900).each_with_index do |id, i|
@@ -233,10 +233,10 @@ module BrokerContract
       reader = client.receives("q")
       client.sends("q", "a")
       push = reader.pushes.first
-      reader.buries(push, words: "no")
+      reader.buries(push, reason: "no")
       assert_equal({count: 1}, client.queries(REPLAY, number: push.message))
       again = reader.pushes.first
-      assert_equal [push.message, "a", 1, false], [again.message, again.payload, again.attempt, again.again?]
+      assert_equal [push.message, "a", 1, false], [again.message, again.payload, again.attempt, again.redelivered?]
       reader.releases(again, delay: 1000)
       assert_equal [push.message, "delayed"], client.queries(EXPLAIN, number: push.message)[:message].values_at(:id, :state)
       wait(1.1)

@@ -309,7 +309,7 @@ module BrokerContract
       one.credits(0)
       wait(0.3)
       second = two.pushes.first
-      assert_equal ["a", first.message, 2, 1, true, true, 5000], [second.payload, second.message, second.attempt, second.crashes, second.again?, second.suspect?, second.lease]
+      assert_equal ["a", first.message, 2, 1, true, true, 5000], [second.payload, second.message, second.attempt, second.crashes, second.redelivered?, second.poison_candidate?, second.lease]
       refute_equal first.id, second.id
       %i[frees touches rejects].each { |verb| assert_refused Code::STALE, one.public_send(verb, first) }
       assert_equal 1, two.frees(second).count

@@ -61,7 +61,7 @@ module BrokerContract
       delayed = sender.sends("late", "delayed", level: 1, delay: 3_600_000).value
       reader = client.receives("old", credit: 1)
       dead = reader.pushes.first
-      reader.buries(dead, words: "words")
+      reader.buries(dead, reason: "words")
       reader.credits(0)
       reader.releases(reader.pushes.first)
       reader.vanishes

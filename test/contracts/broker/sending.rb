@@ -16,7 +16,7 @@ module BrokerContract
       id = client.sends("mails", "\x00\xFFbytes", properties: properties, priority: 7).value
       push = reader.pushes.first
       assert_equal [1, id, @wall, 30_000, 1, 0, 0, 7, false, false], [push.subscription, push.message, push.sent_at, push.lease, push.attempt, push.failures,
-        push.crashes, push.priority, push.again?, push.suspect?]
+        push.crashes, push.priority, push.redelivered?, push.poison_candidate?]
       assert_equal [properties, "\x00\xFFbytes".b], [push.properties, push.payload]
     end
 

@@ -116,7 +116,7 @@ class BrokerStory
     with_delivery do |receiver, delivery|
       payload = receiver.has.delete(delivery)
       message = @sent[payload]
-      receiver.client.say(Wire.nack(delivery: delivery, kind: @random.rand(10).zero? ? 2 : @random.rand(2), delay: @random.rand(3).zero? ? @random.rand(2000) : 0, words: "no"))
+      receiver.client.say(Wire.nack(delivery: delivery, kind: @random.rand(10).zero? ? 2 : @random.rand(2), delay: @random.rand(3).zero? ? @random.rand(2000) : 0, reason: "no"))
       message.holder = nil if message.holder.equal?(receiver) && message.delivery == delivery
     end
     listen_to_all
@@ -225,7 +225,7 @@ class BrokerStory
   end
 
   def delivered(receiver, push)
-    @trace << [receiver.name, :push, push.subscription, push.payload, push.attempt, push.failures, push.crashes, push.priority, push.again?, push.suspect?, push.id & (1 << 36) - 1]
+    @trace << [receiver.name, :push, push.subscription, push.payload, push.attempt, push.failures, push.crashes, push.priority, push.redelivered?, push.poison_candidate?, push.id & (1 << 36) - 1]
     message = @sent[push.payload]
     return @problems << "#{push.payload} came, and was not sent" unless message
     @problems << "#{push.payload} came back, and was done with" if message.freed

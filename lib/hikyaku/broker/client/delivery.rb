@@ -8,64 +8,67 @@ require_relative "../wire"
 module Hikyaku
   module Broker
     class Client
-      # One hand-over of a message to this client, which has it until its lease ends. docs/protocol.md, sections 7 and 8.
+      # One delivery of a message to this client, which has the message until the lease ends. docs/protocol.md, sections 7 and 8.
       #
-      # A delivery belongs to its connection: when that breaks, the message is delivered again, here or elsewhere, and this
-      # delivery is stale: to settle it does nothing, and says false.
+      # A delivery belongs to its connection. When that breaks, the broker delivers the message again, here or elsewhere. This delivery is stale
+      # from then on: to settle it has no effect and returns false.
       #
-      # {#free}, {#release}, {#reject}, {#dead} and {#touch} answer one of three:
+      # {#ack}, {#release}, {#reject}, {#dead} and {#touch} return one of three:
       #
       #     true           the broker has confirmed it (only with `wait: true`)
-      #     :unconfirmed   it is said in the background; whether the broker accepts it is not known yet
-      #     false          it does nothing: the delivery was settled before, or is stale
+      #     :unconfirmed   it is sent in the background; whether the broker accepts it is not known yet
+      #     false          it has no effect: the delivery was settled before, or is stale
       #
-      # Who must know that a message is done with waits: `delivery.free(wait: true)`. What the broker refuses in the background, because the
-      # lease had ended, is told to the client's `on_error`.
+      # `delivery.ack(wait: true)` waits for the broker. When the broker refuses what was sent in the background, because the lease had ended, the
+      # client's `on_error` gets a {Stale}.
       class Delivery
-        # Bytes of the words that the broker keeps.
-        WORDS_BYTES = 1024
-        private_constant :WORDS_BYTES
+        MAX_REASON_BYTES = 1024
+        # Kinds of a NACK.
+        RELEASE = 0
+        REJECT = 1
+        DEAD = 2
+        private_constant :MAX_REASON_BYTES, :RELEASE, :REJECT, :DEAD
 
-        # @return [String] of the queue, or of the client whose queue it is
+        # @return [String] name of the queue, or the identity of the client whose own queue it is
         attr_reader :queue
 
         # @param push [Wire::Frames::Push]
         # @param queue [String]
-        # @param link [Link]
-        # @param session [Session] on which it came
+        # @param consumer [Consumer]
+        # @param transport [Transport] that has brought it
         # @param now [Float] seconds on the monotonic clock
         # @api private
-        def initialize(push, queue, link, session, now)
+        def initialize(push, queue, consumer, transport, now)
           @push = push
           @queue = queue
-          @link = link
-          @session = session
+          @consumer = consumer
+          @transport = transport
           @state = :out
           @kept = true
           renew(now, lease)
         end
 
-        # @return [Integer] of the message: the same when it is delivered again
+        # @return [Integer] id of the message: the same when it is delivered again
         def id = @push.message
 
-        # The number of this hand-over: rising, and never used again, so that it can fence what the message's work
-        # writes elsewhere.
+        # The number of this delivery. Numbers rise and are never used again, so that they can serve as fencing tokens for what the work on the
+        # message writes elsewhere.
         #
         # @return [Integer]
         def number = @push.id
 
-        # @return [String] labelled UTF-8, whatever it is
+        # @return [String] its encoding is UTF-8, whether its bytes are valid or not
         def payload = @payload ||= @push.payload.force_encoding(Encoding::UTF_8)
 
-        # @return [Object] the payload, read as JSON
+        # @return [Object] the payload, parsed as JSON
         # @raise [JSON::ParserError]
         def json = JSON.parse(payload)
 
         # @return [Hash{String => String}]
         def properties = @properties ||= Wire::Properties.parse(@push.properties).each_value { |value| value.force_encoding(Encoding::UTF_8) }.freeze
 
-        # @param name [#to_s] of a property
-        # @return [String, nil]
+        # @param name [#to_s]
+        # @return [String, nil] the property
         def [](name) = properties[name.to_s]
 
         # @return [Time] when it was sent
@@ -80,82 +83,86 @@ module Hikyaku
         # @return [Integer] how often a receiver has rejected it
         def failures = @push.failures
 
-        # @return [Integer] how often its receiver has vanished with it
+        # @return [Integer] how often a receiver has vanished while it worked on it
         def crashes = @push.crashes
 
         # @return [Float] seconds
         def lease = @push.lease / 1000.0
 
-        # @return [Boolean] it was delivered before
-        def redelivered? = @push.again
+        # @return [Boolean] the message was delivered before
+        def redelivered? = @push.redelivered?
 
-        # @return [Boolean] a receiver vanished with it: it comes alone
-        def suspect? = @push.suspect
+        # @return [Boolean] a receiver has vanished while it worked on it: the broker delivers it alone
+        def poison_candidate? = @push.poison_candidate?
 
-        # Done with. It is said in the background, along with others, unless one waits.
+        # Acknowledges the message: the broker deletes it. Without `wait:` and `level:` one frame covers several acknowledgements.
         #
-        # @param level [Symbol, nil] at which it is to be acknowledged: `:memory`, `:written`, `:synced`; nil: the broker's usual
-        # @param wait [Boolean] until the broker says so
-        # @return [Boolean, Symbol] true: the broker has freed it, at that level; `:unconfirmed`: it does not know it yet; false: it was settled
-        #   before, or is stale
-        # @raise [Failure] there was no answer to wait for: the message may be delivered again, or not
-        def free(level: nil, wait: false)
-          return @link.free(self) && :unconfirmed unless level || wait
+        # @param level [Symbol, nil] that the deletion is to reach: `:memory`, `:written`, `:synced`; nil: the broker's default
+        # @param wait [Boolean] until the broker has confirmed it
+        # @return [Boolean, Symbol] true: the broker has deleted the message, at that level; `:unconfirmed`: it is not known yet; false: the delivery
+        #   was settled before, or is stale
+        # @raise [Failure] no answer came: the message may be delivered again, or not
+        def ack(level: nil, wait: false)
+          unless level || wait
+            return false unless @consumer.ack(self)
+            @consumer.flush_later
+            return :unconfirmed
+          end
           settle(wait) { |id| Wire.free(first: number, id: id, level: (Level.number(level) if level)) }
         end
 
-        # Gives it back: it counts as nothing, and another receiver may have it.
+        # Returns the message. That is no failure, and another receiver may get it.
         #
         # @param delay [Numeric] seconds before it is delivered again
-        # @param wait [Boolean] until the broker says so
-        # @return [Boolean, Symbol] as {#free}
-        def release(delay: 0, wait: false) = nack(0, "", delay, wait)
+        # @param wait [Boolean] until the broker has confirmed it
+        # @return [Boolean, Symbol] as {#ack}
+        def release(delay: 0, wait: false) = nack(RELEASE, "", delay, wait)
 
-        # It failed: it is delivered again after the delay, or is a dead letter when it has failed as often as the queue allows.
+        # Reports a failure. The message is delivered again after the delay, or becomes a dead letter when it has failed as often as the queue allows.
         #
-        # @param words [String] why; kept beside a dead letter, up to 1,024 bytes
+        # @param reason [String] kept with a dead letter, up to 1,024 bytes
         # @param delay [Numeric] seconds
-        # @param wait [Boolean] until the broker says so
-        # @return [Boolean, Symbol] as {#free}
-        def reject(words = "", delay: 0, wait: false) = nack(1, words, delay, wait)
+        # @param wait [Boolean] until the broker has confirmed it
+        # @return [Boolean, Symbol] as {#ack}
+        def reject(reason = "", delay: 0, wait: false) = nack(REJECT, reason, delay, wait)
 
-        # It is a dead letter now.
+        # Makes the message a dead letter.
         #
-        # @param words [String] why
-        # @param wait [Boolean] until the broker says so
-        # @return [Boolean, Symbol] as {#free}
-        def dead(words = "", wait: false) = nack(2, words, 0, wait)
+        # @param reason [String] kept with it, up to 1,024 bytes
+        # @param wait [Boolean] until the broker has confirmed it
+        # @return [Boolean, Symbol] as {#ack}
+        def dead(reason = "", wait: false) = nack(DEAD, reason, 0, wait)
 
-        # Its lease begins anew, and the time that its block may run.
+        # Renews the lease, and the time that the block may run.
         #
         # @param lease [Numeric, nil] seconds; nil: the subscription's
-        # @param wait [Boolean] until the broker says so
-        # @return [Boolean, Symbol] as {#free}
+        # @param wait [Boolean] until the broker has confirmed it
+        # @return [Boolean, Symbol] as {#ack}
         def touch(lease: nil, wait: false)
-          @link.touch(self, Link.milliseconds(lease || 0), wait: wait)
+          @consumer.touch(self, Wire.milliseconds(lease || 0), wait: wait)
         end
 
         # @return [Boolean] its connection has broken, or its lease has ended or was given up, as far as this client knows
-        def stale? = @state == :stale || @state == :timed_out || @session.severed? || (@state == :out && now > @lease_until)
+        def stale? = @state == :stale || @state == :timed_out || @transport.closed? || (@state == :out && now > @lease_until)
 
         # @return [String] why a delivery is stale
         # @api private
         def why_stale
           return "it had run for too long" if @state == :timed_out
-          @session.severed? ? "its connection had broken" : "its lease had ended"
+          @transport.closed? ? "its connection had broken" : "its lease had ended"
         end
 
-        # @return [Boolean] this client has said what has become of it
+        # @return [Boolean] this client has acknowledged, released or rejected it
         def settled? = @state == :settled
 
         # @return [String] without the payload
         def inspect = "#<#{self.class.name} #{number} of message #{id} in #{queue.inspect}#{" stale" if stale?}#{" settled" if settled?}>"
 
-        # @return [Session]
+        # @return [Transport]
         # @api private
-        attr_reader :session
+        attr_reader :transport
 
-        # @return [Boolean] the client keeps its lease from ending
+        # @return [Boolean] the client renews its lease
         # @api private
         def kept? = @kept
 
@@ -175,8 +182,8 @@ module Hikyaku
         # @api private
         def subscription = @push.subscription
 
-        # @param now [Float] when its lease begins anew
-        # @param seconds [Float] how long it is
+        # @param now [Float] the start of the lease
+        # @param seconds [Float] its length
         # @api private
         def renew(now, seconds)
           @lease_until = now + seconds
@@ -184,13 +191,13 @@ module Hikyaku
 
         private
 
-        def nack(kind, words, delay, wait)
-          delay = Link.milliseconds(delay)
-          words = words.to_s.dup.force_encoding(Encoding::UTF_8).scrub("?").byteslice(0, WORDS_BYTES).scrub("")
-          settle(wait) { |id| Wire.nack(delivery: number, id: id, kind: kind, delay: delay, words: words) }
+        def nack(kind, reason, delay, wait)
+          delay = Wire.milliseconds(delay)
+          reason = reason.to_s.dup.force_encoding(Encoding::UTF_8).scrub("?").byteslice(0, MAX_REASON_BYTES).scrub("")
+          settle(wait) { |id| Wire.nack(delivery: number, id: id, kind: kind, delay: delay, reason: reason) }
         end
 
-        def settle(wait, &frame) = @link.settle(self, wait: wait, &frame)
+        def settle(wait, &frame) = @consumer.settle(self, wait: wait, &frame)
 
         def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
       end

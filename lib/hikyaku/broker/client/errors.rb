@@ -6,11 +6,11 @@ require_relative "../wire/code"
 module Hikyaku
   module Broker
     class Client
-      # What every failed request tells.
+      # A request has failed.
       class Failure < StandardError
         include Error
 
-        # An error that somebody else has met, for whoever waits: with the place where that is.
+        # A copy of an error of another thread, which gets the backtrace of the caller that waited.
         def self.again(error) = error.dup.tap { |copy| copy.set_backtrace(nil) }
 
         attr_reader :retry_after
@@ -24,52 +24,52 @@ module Hikyaku
         def retryable? = @retryable
       end
 
-      # There was no connection in time: nothing was sent.
+      # There was no connection in time, so the request was not sent.
       class Unreachable < Failure
         def initialize(message, retryable: true) = super
       end
 
-      # It was sent, and no answer came: it may have been taken or not. A message that was numbered (by a client with an
-      # identity) may be sent again by the same client only; the client does so by itself as long as it is open.
+      # The request was sent, and no answer came: the broker may have accepted it or not. Only the same client can send a numbered message
+      # again without a duplicate; it does so by itself as long as it is open.
       class OutcomeUnknown < Failure
       end
 
-      # The client was closed, or belongs to the process that this one was forked from.
+      # The client was closed, or belongs to the parent of this forked process.
       class Closed < Failure
       end
 
-      # As many messages as the broker permits wait for their acknowledgement, and the caller would not wait.
+      # As many messages as the broker permits are unacknowledged, and the caller did not want to wait.
       class WindowFull < Failure
-        def initialize(message = "as many messages as the broker permits wait for their acknowledgement; try again when some were answered") = super(message, retryable: true)
+        def initialize(message = "the broker permits no more unacknowledged messages; try again when it has acknowledged some") = super(message, retryable: true)
       end
 
-      # A block that works on a delivery has run for longer than it may ({Client#subscribe}, `timeout:`).
+      # A block has run for longer than the `timeout:` of {Client#subscribe}.
       class BlockTimeout < Failure
       end
 
-      # The broker says something that is not of its protocol.
+      # The broker has sent something that is not part of the protocol.
       class NotUnderstood < Failure
       end
 
-      # The broker refused: one class below for each code of docs/protocol.md, section 5.
+      # The broker has refused a request. Each code of docs/protocol.md, section 5, has a class below.
       class Refused < Failure
         attr_reader :code
 
         def self.of(code, sentence = nil, retryable: Wire::Code.later?(code), retry_after: nil)
           type = BY_CODE.fetch(code, Refused)
-          words = sentence.to_s.scrub("?").strip
-          words = type.usual || "the broker refused with code #{code}" if words.empty?
-          type.new([words, type.advice].compact.join("; "), code: code, retryable: retryable, retry_after: retry_after)
+          message = sentence.to_s.scrub("?").strip
+          message = type.default_message || "the broker has refused the request with code #{code}" if message.empty?
+          type.new([message, type.advice].compact.join("; "), code: code, retryable: retryable, retry_after: retry_after)
         end
 
         def self.too_big(bytes, payload, max_frame)
-          words = "the messages have #{bytes} bytes together"
-          words = "the payload has #{payload} bytes; with its properties, and to this queue, it may have #{[max_frame - bytes + payload, 0].max}" if payload
-          of(Wire::Code::TOO_BIG, "#{words}, so that a frame holds it: the broker's largest has #{max_frame} bytes")
+          sizes = payload ? "the payload has #{payload} bytes; with its properties, and to this queue, it may have #{[max_frame - bytes + payload, 0].max}" :
+            "the messages have #{bytes} bytes together"
+          of(Wire::Code::TOO_BIG, "#{sizes}: the largest frame of the broker has #{max_frame} bytes")
         end
 
         class << self
-          attr_accessor :usual, :advice
+          attr_accessor :default_message, :advice
         end
 
         def initialize(message, code:, retryable: false, retry_after: nil)
@@ -78,46 +78,46 @@ module Hikyaku
         end
       end
 
-      # A frame that could not be understood.
+      # The broker could not parse a frame.
       class Malformed < Refused; end
 
-      # A frame that was not allowed at this point.
+      # The broker does not allow the frame in this state.
       class Unexpected < Refused; end
 
-      # No version of the protocol is common to both.
+      # Client and broker have no version of the protocol in common.
       class WrongVersion < Refused; end
 
-      # Credentials are missing, wrong or over.
+      # The credentials are missing, wrong or expired.
       class Unauthorized < Refused; end
 
-      # The client may not do this with this queue.
+      # The client has no permission for this queue.
       class Forbidden < Refused; end
 
       # Another client has connected under this identity.
       class Fenced < Refused; end
 
-      # Larger than the broker takes.
+      # The message or frame exceeds a limit of the broker.
       class TooBig < Refused; end
 
-      # A field has a value that is not allowed.
+      # A field has an invalid value.
       class Invalid < Refused; end
 
-      # There is no such queue.
+      # The queue does not exist.
       class NoSuchQueue < Refused; end
 
-      # There is no such message.
+      # The message does not exist.
       class NoSuchMessage < Refused; end
 
-      # There is no such subscription.
+      # The subscription does not exist.
       class NoSuchSubscription < Refused; end
 
       # The lease of the delivery has ended.
       class Stale < Refused; end
 
-      # The broker has not the level that was asked for.
+      # The broker does not offer the requested level.
       class NoSuchLevel < Refused; end
 
-      # The number of a message is too far ahead.
+      # The number of a message is too far above the lowest unsettled one.
       class OutOfSequence < Refused; end
 
       # The queue is full.
@@ -129,44 +129,43 @@ module Hikyaku
       # The broker's disk is full.
       class DiskFull < Refused; end
 
-      # The broker is about to stop.
+      # The broker is stopping.
       class Draining < Refused; end
 
       # The broker's storage has failed.
       class StorageFailed < Refused; end
 
-      # The broker heard nothing for two heartbeats.
+      # The broker has received nothing for two heartbeats.
       class Idle < Refused; end
 
       # There are too many connections, subscriptions or queues.
       class LimitReached < Refused; end
 
-      # Opened again, so that the table stands behind the classes in it.
       class Refused
         BY_CODE = {
-          Wire::Code::MALFORMED => [Malformed, "the broker could not understand a frame", "this client and the broker do not fit together"],
-          Wire::Code::UNEXPECTED => [Unexpected, "the broker did not expect this frame", "this client and the broker do not fit together"],
+          Wire::Code::MALFORMED => [Malformed, "the broker could not parse a frame", "bring the client and the broker to compatible versions"],
+          Wire::Code::UNEXPECTED => [Unexpected, "the broker did not expect this frame", "bring the client and the broker to compatible versions"],
           Wire::Code::VERSION => [WrongVersion, "the broker speaks no version of the protocol that this client speaks", "bring both to the same version"],
           Wire::Code::UNAUTHORIZED => [Unauthorized, "the broker does not accept these credentials", "give the client a secret or a token that the broker knows"],
-          Wire::Code::FORBIDDEN => [Forbidden, "this client may not do this with this queue", nil],
+          Wire::Code::FORBIDDEN => [Forbidden, "this client has no permission for this queue", nil],
           Wire::Code::FENCED => [Fenced, "another client has connected under this identity", "give each client an identity of its own"],
-          Wire::Code::TOO_BIG => [TooBig, "this is larger than the broker takes", nil],
-          Wire::Code::INVALID => [Invalid, "a field has a value that the broker does not allow", nil],
-          Wire::Code::NO_SUCH_QUEUE => [NoSuchQueue, "there is no such queue", nil],
-          Wire::Code::NO_SUCH_MESSAGE => [NoSuchMessage, "there is no such message", nil],
-          Wire::Code::NO_SUCH_SUBSCRIPTION => [NoSuchSubscription, "there is no such subscription", nil],
-          Wire::Code::STALE => [Stale, "the lease of this delivery has ended: the message is somebody else's", nil],
+          Wire::Code::TOO_BIG => [TooBig, "the message exceeds a limit of the broker", nil],
+          Wire::Code::INVALID => [Invalid, "a field has an invalid value", nil],
+          Wire::Code::NO_SUCH_QUEUE => [NoSuchQueue, "the queue does not exist", nil],
+          Wire::Code::NO_SUCH_MESSAGE => [NoSuchMessage, "the message does not exist", nil],
+          Wire::Code::NO_SUCH_SUBSCRIPTION => [NoSuchSubscription, "the subscription does not exist", nil],
+          Wire::Code::STALE => [Stale, "the lease of this delivery has ended: another receiver may have the message", nil],
           Wire::Code::LEVEL => [NoSuchLevel, "this broker does not keep messages at this level", nil],
-          Wire::Code::SEQUENCE => [OutOfSequence, "the number of this message is too far ahead of what is settled", nil],
+          Wire::Code::SEQUENCE => [OutOfSequence, "the number of this message is too far above the lowest unsettled one", nil],
           Wire::Code::QUEUE_FULL => [QueueFull, "the queue is full", nil],
           Wire::Code::OVERLOADED => [Overloaded, "the broker is overloaded", nil],
           Wire::Code::DISK_FULL => [DiskFull, "the broker's disk is full", nil],
-          Wire::Code::DRAINING => [Draining, "the broker is about to stop", nil],
+          Wire::Code::DRAINING => [Draining, "the broker is stopping", nil],
           Wire::Code::FAILED => [StorageFailed, "the broker's storage has failed", nil],
-          Wire::Code::IDLE => [Idle, "the broker heard nothing for too long", nil],
+          Wire::Code::IDLE => [Idle, "the broker has received nothing for two heartbeats", nil],
           Wire::Code::LIMIT => [LimitReached, "there are too many connections, subscriptions, queues or identities", nil]
-        }.to_h do |code, (type, usual, advice)|
-          type.usual = usual
+        }.to_h do |code, (type, default_message, advice)|
+          type.default_message = default_message
           type.advice = advice
           [code, type]
         end.freeze

@@ -6,11 +6,11 @@ require_relative "../wire/properties"
 module Hikyaku
   module Broker
     class Client
-      # A message of a batch: a payload with properties. docs/protocol.md, section 4.
+      # A payload with properties. docs/protocol.md, section 4.
       class Message
         # @return [String] binary
         attr_reader :payload
-        # @return [String] packed
+        # @return [String] the properties as they are on the wire
         # @api private
         attr_reader :packed
 
@@ -18,8 +18,8 @@ module Hikyaku
         # @return [Message]
         def self.of(message) = message.is_a?(Message) ? message : new(message)
 
-        # @param payload [String, Object] anything but a String becomes JSON
-        # @param properties [Hash{#to_s => #to_s}] the broker hands them on as they are
+        # @param payload [String, Object] any other object than a String becomes JSON
+        # @param properties [Hash{#to_s => #to_s}] the broker passes them on unchanged
         # @raise [ArgumentError] a name or a value is too long
         def initialize(payload, properties: {})
           @payload = payload.is_a?(String) ? payload : JSON.generate(payload)

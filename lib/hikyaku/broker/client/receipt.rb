@@ -7,7 +7,7 @@ module Hikyaku
     class Client
       # The broker's acknowledgement of a message.
       class Receipt
-        # @return [Integer, nil] of the message; nil when it was taken before and only that is known
+        # @return [Integer, nil] id of the message; nil: the broker has recognised a duplicate, whose first id it does not remember
         attr_reader :id
 
         # @param id [Integer, nil]
@@ -20,15 +20,13 @@ module Hikyaku
           freeze
         end
 
-        # @return [Symbol] what was reached: `:memory`, `:written` or `:synced`
+        # @return [Symbol] the level that was reached: `:memory`, `:written` or `:synced`
         def level = Level::NAMES[@level]
 
-        # It was sent again after its connection had broken, and the broker had it already.
-        #
-        # @return [Boolean]
+        # @return [Boolean] the message was sent again after its connection had broken, and the broker had it already
         def duplicate? = @duplicate
 
-        # @return [Boolean] for telling the results of a batch apart: refused messages have an error in its place
+        # @return [Boolean] true; in the result of a batch an error stands in the place of a refused message
         def taken? = true
 
         # @return [String]

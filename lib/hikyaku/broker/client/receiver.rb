@@ -9,50 +9,50 @@ module Hikyaku
     class Client
       # A subscription from which deliveries are taken, one at a time, by any thread or fibre. docs/protocol.md, section 7.
       #
-      # As many as the credit permits are here before they are asked for; the client keeps their leases. Once one was
-      # taken, its lease runs: touch it, or let {#work} do so. When nobody has taken one for the time of `timeout:`, because blocks hang or nobody
-      # asks, what waits here goes back, and nothing more is delivered until somebody asks again.
+      # The broker delivers as many messages in advance as the credit permits, and the client renews their leases. The lease of a delivery
+      # that was taken runs: touch it, or let {#work} renew it. When no delivery was taken for the time of `timeout:`, because blocks hang or
+      # the program does not ask, the client returns those that wait, and the broker delivers nothing until the program asks again.
       class Receiver
         include Enumerable
 
-        # Seconds before a message is delivered again whose block has failed: 1, 2, 4 … 600.
-        USUAL_DELAY = ->(delivery) { [2**[delivery.failures, 10].min, 600].min }
+        # Seconds before the message of a failed block is delivered again: 1, 2, 4 … 600.
+        DEFAULT_RETRY_DELAY = ->(delivery) { [2**[delivery.failures, 10].min, 600].min }
         # Seconds that a block may run: half an hour.
-        USUAL_TIMEOUT = 1800
-        # Seconds until it is said again that somebody is there, doubled each time, and those after which it is not.
-        FIRST_PAUSE = 0.05
-        LAST_PAUSE = 60
-        private_constant :FIRST_PAUSE, :LAST_PAUSE
+        DEFAULT_TIMEOUT = 1800
+        # Seconds between two reports of ended leases, doubled each time up to the limit.
+        FIRST_REPORT = 0.05
+        MAX_REPORT = 60
+        private_constant :FIRST_REPORT, :MAX_REPORT
 
-        # @return [String] name of the queue, or identity of the client whose own it is
+        # @return [String] name of the queue, or the identity of the client whose own queue it is
         attr_reader :queue
         # @return [Integer] of the subscription
         # @api private
         attr_reader :number
-        # @return [Integer] messages that may be out
+        # @return [Integer] messages that may be unsettled at once
         attr_reader :credit
-        # @return [Integer] bytes that may be out; 0: any number
+        # @return [Integer] bytes that may be unsettled at once; 0: any number
         attr_reader :credit_bytes
 
-        # @param link [Link]
+        # @param consumer [Consumer]
         # @param number [Integer]
         # @param queue [String]
         # @param own [Boolean] it is the client's own queue
         # @param credit [Integer]
         # @param credit_bytes [Integer]
-        # @param lease [Integer] milliseconds; 0: the broker's usual
-        # @param in_hand [Boolean] the broker is told when work on a message begins
+        # @param lease [Integer] milliseconds; 0: the broker's default
+        # @param report_start [Boolean] the broker is told when work on a message begins
         # @param timeout [Numeric, nil, false] seconds that a block of {#work} may run; nil or false: any number
         # @api private
-        def initialize(link, number:, queue:, own:, credit:, credit_bytes:, lease:, in_hand:, timeout:)
-          @link = link
+        def initialize(consumer, number:, queue:, own:, credit:, credit_bytes:, lease:, report_start:, timeout:)
+          @consumer = consumer
           @number = number
           @queue = queue
           @own = own
           @credit = credit
           @credit_bytes = credit_bytes
           @lease = lease
-          @in_hand = in_hand
+          @report_start = report_start
           @timeout = timeout || nil
           @ready = []
           @pulled = []
@@ -61,18 +61,18 @@ module Hikyaku
           @attended_at = now
         end
 
-        # Takes the next delivery. What becomes of it is the caller's to say before its lease ends.
+        # Takes the next delivery. The caller has to settle it before its lease ends.
         #
         # @param timeout [Numeric, nil] seconds; nil: as long as it takes
-        # @return [Delivery, nil] nil: the time is over, or the receiver is closed
-        # @raise [Refused, Failure] there is no subscription any more
+        # @return [Delivery, nil] nil: none came in time, or the receiver is closed
+        # @raise [Refused, Failure] the subscription has ended
         def receive(timeout: nil) = take(timeout)
 
         # Takes one delivery after the other, until the receiver is closed.
         #
         # @yieldparam delivery [Delivery]
         # @return [self, Enumerator]
-        # @raise [Refused, Failure] there is no subscription any more
+        # @raise [Refused, Failure] the subscription has ended
         def each
           return to_enum unless block_given?
           while (delivery = receive)
@@ -81,45 +81,48 @@ module Hikyaku
           self
         end
 
-        # Takes one delivery after the other, until the receiver is closed, and frees each when the block has done with it. When it
-        # raises an error the message is rejected with class and message of that; when it is left in another way (`throw`,
-        # a thread that is killed, the end of the process) the message is released. While it runs its lease is kept.
-        # What the block says of a delivery itself counts.
+        # Takes one delivery after the other, until the receiver is closed, and acknowledges each when the block returns. When the block
+        # raises an error, the message is rejected with the class and message of the error. When the block is left in another way (`throw`,
+        # a killed thread, the end of the process), the message is released. The client renews the lease while the block runs. A delivery
+        # that the block settles itself stays so.
         #
-        # When a block runs longer than the receiver's `timeout:`, the message is rejected, so that another receiver gets it, and a {BlockTimeout} is
-        # told. The block is not interrupted. When it ends later it frees nothing, and a {Stale} is told. A block that calls {Delivery#touch} has the time
-        # anew.
+        # When a block runs longer than the receiver's `timeout:`, the message is rejected, so that another receiver gets it, and `on_error` gets a
+        # {BlockTimeout}. The block is not interrupted. When it ends later, it acknowledges nothing, and `on_error` gets a {Stale}. Each
+        # {Delivery#touch} starts the time again.
         #
-        # @param retry_in [Numeric, #call] seconds before a rejected message is delivered again, or what says so for a delivery
-        # @param on_error [#call, nil] is told of errors of the block, with the delivery; of a {BlockTimeout} in a thread of its own. Where there is none,
-        #   a {BlockTimeout} or {Stale} is told to the client's `on_error`, or else as a warning
+        # @param retry_in [Numeric, #call] seconds before a rejected message is delivered again, or a callable that returns them for a delivery
+        # @param on_error [#call, nil] gets each error of the block, and the delivery; a {BlockTimeout} in a thread of its own. Without it, a
+        #   {BlockTimeout} or {Stale} goes to the client's `on_error`, or becomes a warning
         # @param idle [Numeric, nil] seconds without a delivery after which it returns; nil: it does not
         # @yieldparam delivery [Delivery]
         # @return [self]
-        # @raise [Refused, Failure] there is no subscription any more
-        def work(retry_in: USUAL_DELAY, on_error: nil, idle: nil, &block)
-          worker = Worker.new(@link, timeout: @timeout, retry_in: retry_in, on_error: on_error)
-          @link.attach(worker)
+        # @raise [Refused, Failure] the subscription has ended
+        def work(retry_in: DEFAULT_RETRY_DELAY, on_error: nil, idle: nil, &block)
+          worker = Worker.new(@consumer, timeout: @timeout, retry_in: retry_in, on_error: on_error)
+          @consumer.attach(worker)
           while (delivery = take(idle, worker))
-            worker.attend(delivery, &block)
+            worker.process(delivery, &block)
           end
           self
         ensure
-          @link.detach(worker) if worker
+          @consumer.detach(worker) if worker
         end
 
-        # @param messages [Integer] how many may be out from now on; 0: a pause
+        # @param messages [Integer] how many may be unsettled at once from now on; 0: a pause
         # @return [Integer]
         def credit=(messages)
           raise ArgumentError, "credit is a whole number of messages, not #{messages.inspect}" unless messages.is_a?(Integer) && messages.between?(0, 0xFFFF_FFFF)
-          @link.lock.synchronize { @credit = messages }
-          @link.credit(self)
+          @consumer.lock.synchronize do
+            @credit = messages
+            @consumer.send_credit(self)
+          end
+          @consumer.flush
         end
 
-        # Ends the subscription: nothing more is delivered, what nobody has taken goes back, and whoever waits is told.
+        # Ends the subscription: the broker delivers nothing more, deliveries that were not taken are released, and calls that wait return.
         #
         # @return [void]
-        def close = @link.unsubscribe(self)
+        def close = @consumer.unsubscribe(self)
 
         # @return [Boolean]
         def closed? = !!(@closed || @error)
@@ -135,18 +138,18 @@ module Hikyaku
         # @api private
         def await(timeout)
           deadline = now + timeout if timeout
-          @link.lock.synchronize do
+          @consumer.lock.synchronize do
             until @opened
               raise Failure.again(@error) if @error
               left = deadline && deadline - now
               raise Unreachable, "the broker did not answer within #{timeout} seconds" if left && left <= 0
-              @arrived.wait(@link.lock, left)
+              @arrived.wait(@consumer.lock, left)
             end
           end
           self
         end
 
-        # The methods below are called with the link's lock.
+        # The methods below are called with the connection's lock.
 
         # @return [String]
         # @api private
@@ -162,7 +165,7 @@ module Hikyaku
           @arrived.broadcast
         end
 
-        # @param paused [Boolean] nothing is to be delivered until somebody asks
+        # @param paused [Boolean] nothing is delivered until the program asks again
         # @api private
         attr_writer :paused
 
@@ -170,20 +173,20 @@ module Hikyaku
         # @api private
         def paused? = !!@paused
 
-        # @return [Integer] messages that may be out for the moment
+        # @return [Integer] the credit that the broker is given
         # @api private
         def offered_credit = @paused ? 0 : @credit
 
-        # Somebody takes deliveries, or works on one and says so.
+        # The program takes deliveries, or touches one that it works on.
         #
         # @param time [Float]
         # @api private
         def attended(time)
           @attended_at = time
-          @link.watch(limit_at)
+          @consumer.watch(limit_at)
         end
 
-        # @return [Float, nil] when nobody will have taken anything for too long
+        # @return [Float, nil] when the program will have taken nothing for too long
         # @api private
         def limit_at = (@attended_at + @timeout if @timeout && @waiting.zero? && !@paused)
 
@@ -193,25 +196,25 @@ module Hikyaku
           @arrived.signal
         end
 
-        # The connection is gone, and what it brought.
+        # The deliveries of a broken connection are void.
         #
         # @api private
-        def lost = @ready.clear
+        def disconnected = @ready.clear
 
-        # @return [Array<Delivery>] that nobody has begun with
+        # @return [Array<Delivery>] those that were not taken
         # @api private
-        def emptied = @ready.slice!(0..)
+        def withdraw_waiting = @ready.slice!(0..)
 
-        # @return [Array<Delivery>] that nobody has begun with
+        # @return [Array<Delivery>] those that were not taken
         # @api private
-        def ended
+        def finish
           @closed = true
           @arrived.broadcast
-          emptied
+          withdraw_waiting
         end
 
         # @api private
-        def refused(error)
+        def fail(error)
           @error = error
           @arrived.broadcast
         end
@@ -219,29 +222,29 @@ module Hikyaku
         private
 
         def take(timeout, worker = nil)
-          raise Closed, "this receiver belongs to the process that this one was forked from" unless @link.owner == Process.pid
+          raise Closed, "this receiver belongs to the process that this one was forked from" unless @consumer.owner == Process.pid
           deadline = now + timeout if timeout
           loop do
             delivery = ready(worker)
             if delivery.nil?
-              # Before one waits, others are told what is done.
-              @link.flush
+              # The broker gets the acknowledgements before this thread waits.
+              @consumer.flush
               return unless wait(deadline)
-            elsif !@in_hand || @link.in_hand(delivery)
+            elsif !@report_start || @consumer.start(delivery)
               return delivery
             end
           end
         end
 
         def ready(worker)
-          @link.lock.synchronize do
+          @consumer.lock.synchronize do
             resume if @paused
             delivery = @ready.shift or next
             time = now
             attended(time)
             if worker
               worker.begin(delivery, time)
-              @link.watch(worker.limit_at)
+              @consumer.watch(worker.limit_at)
             else
               delivery.kept = false
               @pulled << delivery
@@ -253,22 +256,22 @@ module Hikyaku
         def resume
           @paused = false
           attended(now)
-          @link.say_credit(self)
+          @consumer.send_credit(self)
         end
 
-        # @return [Boolean] false: there will be nothing, or not in time
+        # @return [Boolean] false: none came in time, or the receiver is closed
         def wait(deadline)
-          @link.lock.synchronize do
+          @consumer.lock.synchronize do
             @waiting += 1
             while @ready.empty?
               return false if @closed
               raise Failure.again(@error) if @error
               time = now
-              # First, so that it is said for one who never waits, too.
-              ending = say_that_leases_ended(time)
+              # Before the deadline counts, so that a caller who never waits reports it as well.
+              next_report = report_ended_leases(time)
               return false if deadline && deadline <= time
-              soonest = [deadline, ending].compact.min
-              @arrived.wait(@link.lock, soonest && soonest - time)
+              soonest = [deadline, next_report].compact.min
+              @arrived.wait(@consumer.lock, soonest && soonest - time)
             end
           ensure
             @waiting -= 1
@@ -277,24 +280,24 @@ module Hikyaku
           true
         end
 
-        # The broker passes over a receiver that lets a lease end, until it hears from it. Of a delivery that its taker has dropped it hears nothing.
-        # By the broker's clock a lease may end a little later, and what is said before counts for nothing: so it is said again, ever later.
+        # The broker passes over a receiver that lets a lease end, until it hears from it. CREDIT tells it of a delivery that the program dropped.
+        # A CREDIT before the end of the lease has no effect, and the broker's timers are coarser: therefore CREDIT is repeated.
         #
-        # @return [Float, nil] when there may be something to say
-        def say_that_leases_ended(time)
+        # @return [Float, nil] when there may be something to report
+        def report_ended_leases(time)
           @pulled.delete_if(&:settled?)
           if @pulled.reject! { |delivery| delivery.lease_until < time }
-            say_again(time, FIRST_PAUSE)
-          elsif @say_at && @say_at <= time
-            say_again(time, @pause * 2)
+            report_again(time, FIRST_REPORT)
+          elsif @report_at && @report_at <= time
+            report_again(time, @report_interval * 2)
           end
-          [@pulled.map(&:lease_until).min&.then { |at| at + 0.001 }, @say_at].compact.min
+          [@pulled.map(&:lease_until).min&.then { |at| at + 0.001 }, @report_at].compact.min
         end
 
-        def say_again(time, pause)
-          @link.say_credit(self)
-          @pause = pause
-          @say_at = (time + pause if pause < LAST_PAUSE)
+        def report_again(time, interval)
+          @consumer.send_credit(self)
+          @report_interval = interval
+          @report_at = (time + interval if interval < MAX_REPORT)
         end
 
         def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)

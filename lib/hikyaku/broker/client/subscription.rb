@@ -5,11 +5,11 @@ require_relative "errors"
 module Hikyaku
   module Broker
     class Client
-      # A receiver whose deliveries are worked on by threads, as {Client#subscribe} makes it.
+      # A receiver and the threads that process its deliveries, as {Client#subscribe} returns it.
       class Subscription
         # @param receiver [Receiver]
         # @param concurrency [Integer] threads
-        # @param options [Hash] of Receiver#work
+        # @param options [Hash] of {Receiver#work}
         # @api private
         def initialize(receiver, concurrency:, **options, &block)
           @receiver = receiver
@@ -19,37 +19,37 @@ module Hikyaku
               Thread.current.report_on_exception = false
               receiver.work(**options, &block)
             rescue => error
-              # The client's own are told to its on_error; of others nobody would know.
+              # The client reports its own errors to on_error. Other errors would go unnoticed.
               Thread.current.report_on_exception = true unless error.is_a?(Failure)
               raise
             end
           end
         end
 
-        # @return [String] the queue's name
+        # @return [String] the name of the queue
         def queue = @receiver.queue
 
-        # Waits until it was closed and its threads are done.
+        # Waits until it is closed and its threads have ended.
         #
         # @param timeout [Numeric, nil] seconds
-        # @return [self, nil] nil: the time is over
-        # @raise [Refused, Failure] the subscription has ended by itself
+        # @return [self, nil] nil: they have not ended in time
+        # @raise [Refused, Failure] the broker, or an error, has ended the subscription
         def join(timeout = nil)
           deadline = now + timeout if timeout
           done = others.all? { |thread| thread.join(deadline && [deadline - now, 0].max) }
           self if done
         end
 
-        # @param messages [Integer] how many may be out from now on; 0: a pause
+        # @param messages [Integer] how many may be unsettled at once from now on; 0: a pause
         # @return [Integer]
         def credit=(messages)
           @receiver.credit = messages
         end
 
-        # Takes nothing more, gives back what was not begun, and waits for what was.
+        # Takes no more deliveries, releases those that no block has begun with, and waits for the blocks that run.
         #
         # @param timeout [Numeric, nil] seconds
-        # @return [Boolean] all of it was done in time
+        # @return [Boolean] all blocks have ended in time
         def close(timeout: nil)
           @receiver.close
           !join(timeout).nil?
@@ -63,7 +63,7 @@ module Hikyaku
 
         private
 
-        # A block that closes its own subscription is not to wait for itself.
+        # A block that closes its own subscription must not wait for itself.
         def others = @threads - [Thread.current]
 
         def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)

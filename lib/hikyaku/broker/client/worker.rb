@@ -5,24 +5,25 @@ require_relative "errors"
 module Hikyaku
   module Broker
     class Client
-      # One call of {Receiver#work}: the delivery that its block has, and how long the block may run.
+      # One call of {Receiver#work}: the delivery that its block works on, and how long the block may run.
       #
-      # When the time is over the pacer's thread calls {#give_up}, and another thread {#time_out}: the block itself is not interrupted.
+      # When that time is over, the connection's timer thread calls {#overdue}, and a thread of its own {#time_out}. The block itself is not
+      # interrupted.
       class Worker
-        # What a block can fail with, and the process be none the worse: a method that is not there yet, too.
+        # A block may raise these without harm to the process.
         FAILURES = [StandardError, ScriptError, SystemStackError].freeze
-        # Seconds before a message is delivered again where `retry_in` fails.
-        DELAY = 1
-        private_constant :FAILURES, :DELAY
+        # Seconds before a message is delivered again when `retry_in` raises.
+        FALLBACK_DELAY = 1
+        private_constant :FAILURES, :FALLBACK_DELAY
 
-        def initialize(link, timeout:, retry_in:, on_error:)
-          @link = link
+        def initialize(consumer, timeout:, retry_in:, on_error:)
+          @consumer = consumer
           @timeout = timeout
           @retry_in = retry_in
           @on_error = on_error
         end
 
-        # The methods from here to `touched` are called with the link's lock.
+        # The methods from here to `touched` are called with the connection's lock.
 
         attr_reader :limit_at
 
@@ -31,8 +32,10 @@ module Hikyaku
           @limit_at = (time + @timeout if @timeout)
         end
 
-        # Lets the lease go if the block has run for too long.
-        def give_up(time)
+        # Stops renewing the lease of a block that has run for too long.
+        #
+        # @return [Delivery, nil]
+        def overdue(time)
           delivery = @delivery
           return if delivery.nil? || @limit_at.nil? || time < @limit_at
           @limit_at = nil
@@ -40,33 +43,32 @@ module Hikyaku
           delivery
         end
 
-        # The block has renewed the lease itself: it makes progress.
+        # The block has renewed the lease itself, so it makes progress.
         def touched(delivery, time, lease)
           @limit_at = time + [@timeout, lease].max if @limit_at && delivery.equal?(@delivery)
         end
 
-        # Runs the block, and says what becomes of the message.
-        def attend(delivery)
+        # Runs the block, and settles the delivery.
+        def process(delivery)
           yield delivery
-          freed = delivery.settled? || @link.free(delivery, soon: false)
+          acked = delivery.settled? || @consumer.ack(delivery)
         rescue *FAILURES => error
           delivery.reject("#{error.class}: #{error.message}", delay: delay(delivery))
           @on_error&.call(error, delivery)
         else
-          late(delivery) unless freed
+          report_late(delivery) unless acked
         ensure
           @delivery = @limit_at = nil
           delivery.release unless delivery.settled?
         end
 
-        # The block has run for too long: the message is rejected, so that others get it.
         def time_out(delivery)
           seconds = retry_seconds(delivery)
-          @link.time_out(delivery, "#{BlockTimeout}: the block ran longer than #{@timeout} seconds", seconds)
+          @consumer.time_out(delivery, "#{BlockTimeout}: the block ran longer than #{@timeout} seconds", Wire.milliseconds(seconds))
           return if delivery.settled?
-          tell(BlockTimeout.new("the block for message #{delivery.id} of #{delivery.queue.inspect} has run for #{@timeout} seconds, as long as it may: " \
-            "its lease is given up, and the message is delivered again, in #{seconds} seconds at the earliest; find out where the block hangs, call delivery.touch " \
-            "while it makes progress, or give subscribe or receiver a longer timeout:"), delivery)
+          report(BlockTimeout.new("the block for message #{delivery.id} of #{delivery.queue.inspect} has run for #{@timeout} seconds, which is its limit: " \
+            "the client has given up the lease, and the broker delivers the message again after #{seconds} seconds or later; find out where the block hangs, " \
+            "call delivery.touch while it makes progress, or give subscribe or receiver a longer timeout:"), delivery)
         end
 
         private
@@ -76,18 +78,19 @@ module Hikyaku
         def retry_seconds(delivery)
           delay(delivery)
         rescue => error
-          tell(error, delivery)
-          DELAY
+          report(error, delivery)
+          FALLBACK_DELAY
         end
 
-        # Whoever has closed the client knows what was still out.
-        def late(delivery)
-          return if @link.failure.is_a?(Closed)
-          tell(Stale.new("the block for message #{delivery.id} of #{delivery.queue.inspect} has ended too late: #{delivery.why_stale}, so the message " \
-            "was not freed and is delivered again; undo what must not be done twice, or refuse it by delivery.number", code: Wire::Code::STALE), delivery)
+        # A program that closes the client knows which blocks still run.
+        def report_late(delivery)
+          return if @consumer.closed?
+          report(Stale.new("the block for message #{delivery.id} of #{delivery.queue.inspect} has ended too late: #{delivery.why_stale}. The client could not " \
+            "acknowledge the message, and the broker delivers it again; undo what must not be done twice, or use delivery.number to refuse the second write",
+            code: Wire::Code::STALE), delivery)
         end
 
-        def tell(error, delivery) = @on_error ? @on_error.call(error, delivery) : @link.tell(error)
+        def report(error, delivery) = @on_error ? @on_error.call(error, delivery) : @consumer.report(error)
       end
     end
   end

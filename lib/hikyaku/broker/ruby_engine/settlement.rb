@@ -62,11 +62,11 @@ module Hikyaku
 
         def nack(session, frame)
           return @parts.output.invalid(session, frame.id, "NACK is of kind 0, 1 or 2, not #{frame.kind}") if frame.kind > 2
-          unless frame.words.bytesize <= MAX_REASON_BYTES && Text.utf8?(frame.words)
+          unless frame.reason.bytesize <= MAX_REASON_BYTES && Text.utf8?(frame.reason)
             return @parts.output.invalid(session, frame.id, "the words of a NACK are 1,024 bytes of UTF-8 at most")
           end
           delivery = session.deliveries[frame.delivery] or return refuse_stale(session, frame.id, frame.delivery)
-          requeue(delivery, CAUSES[frame.kind], delay: frame.delay, reason: frame.words)
+          requeue(delivery, CAUSES[frame.kind], delay: frame.delay, reason: frame.reason)
           @parts.acks.add(session, Wire::Type::NACK, frame.id, @parts.levels.written)
           @parts.lapses.end_for(session, delivery.message.queue)
           @parts.deliveries.dispatch(delivery.message.queue)

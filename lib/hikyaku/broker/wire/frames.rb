@@ -12,8 +12,7 @@ module Hikyaku
           alias_method :to_s, :inspect
         end
 
-        # How a message's own bytes are shared by the frames that carry one: `content` is properties and payload, one
-        # behind the other, as they stand in the frame.
+        # `content` is the properties followed by the payload, as in the frame.
         module Content
           def properties = content.byteslice(0, properties_size)
 
@@ -42,22 +41,22 @@ module Hikyaku
         # CREDIT.
         Credit = Struct.new(:id, :subscription, :credit, :credit_bytes)
 
-        # FREE; `level` is the number of the level that is asked for plus one, or 0.
+        # FREE; `level` is the requested level plus one, or 0.
         Free = Struct.new(:id, :first, :last, :level)
 
         # NACK.
-        Nack = Struct.new(:id, :delivery, :delay, :kind, :words)
+        Nack = Struct.new(:id, :delivery, :delay, :kind, :reason)
 
         # TOUCH.
         Touch = Struct.new(:id, :first, :last, :lease)
 
-        # PING, of either side.
+        # PING of either side.
         Ping = Struct.new(:id)
 
         # DRAIN of a client.
         Drain = Struct.new(:id)
 
-        # DRAIN of a client whose identity is not needed any more.
+        # DRAIN with which the broker may forget the identity of the client.
         Forget = Struct.new(:id)
 
         # DRAIN of the broker.
@@ -74,7 +73,7 @@ module Hikyaku
           def duplicate? = duplicate
         end
 
-        # One message of a SEND_BATCH that was not taken.
+        # One message of a SEND_BATCH that was refused.
         Refusal = Struct.new(:index, :code, :retry_after)
 
         # ACK to a HELLO.
@@ -83,22 +82,26 @@ module Hikyaku
         # ERROR.
         Error = Struct.new(:id, :subscription, :code, :scope, :later, :retry_after, :delivery, :sentence) do
           def later? = later
+
+          def ends_subscription? = scope == 1
+
+          def ends_connection? = scope == 2
         end
 
         # PUSH; `id` is the delivery.
-        Push = Struct.new(:id, :subscription, :message, :sent_at, :lease, :attempt, :failures, :crashes, :priority, :again, :suspect,
+        Push = Struct.new(:id, :subscription, :message, :sent_at, :lease, :attempt, :failures, :crashes, :priority, :redelivered, :poison_candidate,
           :properties_size, :content) do
           include Content
 
-          def again? = again
+          def redelivered? = redelivered
 
-          def suspect? = suspect
+          def poison_candidate? = poison_candidate
         end
 
         # REPORT; `document` is JSON.
         Report = Struct.new(:id, :document)
 
-        # A frame in words, for tests and people.
+        # The name of a frame, for tests and logs.
         def self.name_of(frame)
           case frame
           when SendBatch then :SEND_BATCH

@@ -1,22 +1,19 @@
 # frozen_string_literal: true
 
-require_relative "of_broker"
-require_relative "of_client"
+require_relative "parser"
 require_relative "type"
-require_relative "violation"
 
 module Hikyaku
   module Broker
     module Wire
-      # Bytes in, frames out: the same frames however the bytes are cut. It keeps no more than one frame that is not whole.
+      # Splits a stream of bytes into frames, however the bytes arrive. It buffers one incomplete frame at most.
       #
-      # What it holds a frame to is its shape: lengths, flags and what has to be 0. Whether a value is allowed (a priority
-      # of 12, say) is for whoever carries out the request, who can refuse it alone.
+      # The reader checks the shape of a frame, and not its values: the engine refuses a request with a priority of 12 alone.
       class Reader
         attr_accessor :max_frame
 
         def initialize(from:, max_frame: 1024 * 1024)
-          @types, @frames = (from == :client) ? [Type::OF_CLIENT, OfClient] : [Type::OF_BROKER, OfBroker]
+          @types, @parser = (from == :client) ? [Type::OF_CLIENT, ClientParser.new] : [Type::OF_BROKER, BrokerParser.new]
           @from = from
           @max_frame = max_frame
           @buffer = "".b
@@ -27,22 +24,22 @@ module Hikyaku
           return if @stopped
           buffer = gather(bytes)
           at = 0
-          while (left = buffer.bytesize - at) >= HEADER_BYTES
+          while (left = buffer.bytesize - at) >= Parser::HEADER_BYTES
             size, type, flags, subscription, id = buffer.unpack("VCCvQ<", offset: at)
             check(size, type, id)
             break if left < size
-            frame = @frames.read(buffer, at, size, type, flags, subscription, id)
+            frame = @parser.read(buffer, at, size, type, flags, subscription, id)
             at += size
             yield frame, size
             return if @stopped
           end
           keep(buffer, at)
-        rescue Violation
+        rescue ProtocolError
           stop
           raise
         end
 
-        # Reads nothing any more, not even what was given already.
+        # Discards what is buffered, and everything that follows.
         def stop
           @stopped = true
           @buffer = "".b
@@ -66,12 +63,12 @@ module Hikyaku
         end
 
         def check(size, type, id)
-          raise Violation.new(Code::MALFORMED, "a frame has 16 bytes at least, not #{size}", id: 0) if size < HEADER_BYTES
+          raise ProtocolError.new(Code::MALFORMED, "a frame has 16 bytes or more, not #{size}", id: 0) if size < Parser::HEADER_BYTES
           unless @types.include?(type)
-            raise Violation.new(Code::UNEXPECTED, "#{Type::NAMES[type]} does not come from the #{@from}", id: id) if Type::NAMES.key?(type)
-            raise Violation.new(Code::MALFORMED, "there is no frame of type #{type}", id: id)
+            raise ProtocolError.new(Code::UNEXPECTED, "the #{@from} may not send #{Type::NAMES[type]}", id: id) if Type::NAMES.key?(type)
+            raise ProtocolError.new(Code::MALFORMED, "unknown type of frame: #{type}", id: id)
           end
-          raise Violation.new(Code::TOO_BIG, "a frame of #{size} bytes is larger than #{@max_frame}, which was agreed on", id: id) if size > @max_frame
+          raise ProtocolError.new(Code::TOO_BIG, "a frame of #{size} bytes exceeds the limit of #{@max_frame}", id: id) if size > @max_frame
         end
       end
     end

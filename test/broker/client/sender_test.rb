@@ -4,7 +4,7 @@ require "test_helper"
 require "support/broker_script"
 
 # What the client sends, one by one and in batches, and what it makes of the answers.
-class BrokerClientSendingTest < Minitest::Test
+class BrokerClientSenderTest < Minitest::Test
   include BrokerScript
 
   # --- SEND ---

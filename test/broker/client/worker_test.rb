@@ -6,7 +6,7 @@ require "support/running_broker"
 require "timeout"
 
 # Blocks that hang, and receivers that nobody asks: how long the client keeps their leases.
-class BrokerClientBlockTimeoutTest < Minitest::Test
+class BrokerClientWorkerTest < Minitest::Test
   include BrokerScript
 
   def teardown
@@ -36,7 +36,7 @@ class BrokerClientBlockTimeoutTest < Minitest::Test
     client.subscribe("books", timeout: 0.05, on_error: ->(error, delivery) { told << [error, delivery.id] }) { gate.pop }
     nack = next_of(heard, :NACK)
     assert_equal [1, 1, 4000], [number(nack.delivery), nack.kind, nack.delay]
-    assert_match(/BlockTimeout.*0\.05 seconds/, nack.words)
+    assert_match(/BlockTimeout.*0\.05 seconds/, nack.reason)
     error, id = Timeout.timeout(60) { told.pop }
     assert_kind_of Client::BlockTimeout, error
     assert_kind_of Hikyaku::Error, error
@@ -58,7 +58,7 @@ class BrokerClientBlockTimeoutTest < Minitest::Test
     answers = nil
     client.subscribe("q", timeout: 0.05, on_error: ->(error, _) { told << error.class }) do |delivery|
       gate.pop
-      answers = [delivery.free, delivery.free(wait: true), delivery.reject("x"), delivery.touch, delivery.stale?, delivery.settled?]
+      answers = [delivery.ack, delivery.ack(wait: true), delivery.reject("x"), delivery.touch, delivery.stale?, delivery.settled?]
       raise ArgumentError, "too late"
     end
     next_of(heard, :NACK)
@@ -168,7 +168,7 @@ class BrokerClientBlockTimeoutTest < Minitest::Test
 
   test "a block may run for half an hour unless it is told otherwise" do
     delivering
-    assert_equal 1800, Client::Receiver::USUAL_TIMEOUT
+    assert_equal 1800, Client::Receiver::DEFAULT_TIMEOUT
     receiver = client.receiver("q")
     left = receiver.limit_at - Process.clock_gettime(Process::CLOCK_MONOTONIC)
     assert_includes 1700..1800, left
@@ -244,10 +244,10 @@ class BrokerClientBlockTimeoutTest < Minitest::Test
     end)
     told = Queue.new
     receiver = client(on_error: ->(error) { told << error }).receiver("q")
-    assert_equal :unconfirmed, receiver.receive(timeout: 60).free
+    assert_equal :unconfirmed, receiver.receive(timeout: 60).ack
     error = Timeout.timeout(60) { told.pop }
     assert_kind_of Client::Stale, error
-    assert_match(/refused.*delivery #{(1 << 36) + 1}.*delivered again/, error.message)
+    assert_match(/refused.*delivery #{(1 << 36) + 1}.*delivers the message again/, error.message)
   end
 
   %w[ruby c].each do |engine|

@@ -6,7 +6,7 @@ require "hikyaku/broker/ruby_engine/producer"
 
 # Numbers of messages over random histories: batches of any size, refusals, connections that break, and brokers that are killed and
 # come back without what was in memory alone (docs/protocol.md, section 6).
-class BrokerClientOutboxHistoriesTest < Minitest::Test
+class BrokerClientSendWindowHistoriesTest < Minitest::Test
   Client = Hikyaku::Broker::Client
   Wire = Hikyaku::Broker::Wire
   Producer = Hikyaku::Broker::RubyEngine::Producer
@@ -69,6 +69,20 @@ class BrokerClientOutboxHistoriesTest < Minitest::Test
     end
   end
 
+  # A request whose frame is what the broker of these tests reads.
+  class Request < Client::SendRequest
+    attr_reader :first
+
+    def initialize(pending, first, count, volatile)
+      super(pending, "q", [Client::Message.new("")] * count)
+      @first = first
+      @volatile = volatile
+      @batch = count > 1
+    end
+
+    def frame = [number, @first + offset, count, @volatile, @batch]
+  end
+
   # A client and a broker, step by step.
   class History
     attr_reader :memory, :sent, :ambiguous
@@ -77,7 +91,7 @@ class BrokerClientOutboxHistoriesTest < Minitest::Test
       @random = random
       @memory = Memory.new(random, known: known)
       @forgetful = forgetful
-      @outbox = Client::Outbox.new(numbered: true, known: known)
+      @window = Client::SendWindow.new(numbered: true, reused: known)
       @lock = Mutex.new
       @messages = 0
       @sent = []
@@ -108,7 +122,7 @@ class BrokerClientOutboxHistoriesTest < Minitest::Test
 
     def settle
       100_000.times do
-        return if @outbox.empty?
+        return if @window.empty?
         broker_reads
         client_reads
       end
@@ -121,25 +135,25 @@ class BrokerClientOutboxHistoriesTest < Minitest::Test
     end
 
     def connect
-      @under_way&.each { |_, pending| note(pending) }
+      @under_way&.each { |_, request| note(request) }
       @under_way = {}
       @requests = []
       @slow = []
       @answers = []
-      @outbox.connected(Wire::Frames::Welcome.new(1, 1, 7, 1, 0, 1 << 20, 0, 1_000_000, 1 << 30, 1, @memory.low)).each { |pending| transmit(pending) }
+      @window.connected(Wire::Frames::Welcome.new(1, 1, 7, 1, 0, 1 << 20, 0, 1_000_000, 1 << 30, 1, @memory.low)).each { |request| transmit(request) }
     end
 
     def post(count = (@random.rand < 0.2) ? @random.rand(2..120) : 1, volatile: @random.rand < @forgetful)
-      count = 1 unless @outbox.batches?
-      unless @outbox.fits?(count, count)
-        raise "nothing is unanswered, and nothing may be sent" if @outbox.empty? && count == 1
+      count = 1 unless @window.batches?
+      unless @window.fits?(count, count)
+        raise "nothing is unanswered, and nothing may be sent" if @window.empty? && count == 1
         return
       end
       first = @messages + 1
       @messages += count
-      pending = Client::Pending.new(@lock, count: count, bytes: count) { |number, offset, part| [number, first + offset, part, volatile, count > 1] }
-      @sent << [pending, first, volatile]
-      transmit(@outbox.add(pending))
+      request = Request.new(Client::Pending.new(@lock), first, count, volatile)
+      @sent << [request.pending, first, volatile]
+      transmit(@window.add(request))
     end
 
     def broker_reads
@@ -166,12 +180,12 @@ class BrokerClientOutboxHistoriesTest < Minitest::Test
       when nil then return
       when Array
         @under_way.delete(answer.first)
-        again = @outbox.refuse(answer.first, Client::Refused.of(answer.last))
+        again = @window.refuse(answer.first, Client::Refused.of(answer.last))
       else
         @under_way.delete(answer.id)
-        again = @outbox.acknowledge(answer)
+        again = @window.acknowledge(answer)
       end
-      again.each { |pending| transmit(pending) }
+      again.each { |request| transmit(request) }
     end
 
     private
@@ -181,26 +195,28 @@ class BrokerClientOutboxHistoriesTest < Minitest::Test
       @answers.concat(@slow.shift(@slow.size))
     end
 
-    def transmit(pending)
-      pending.transmitted = true
-      raise "number #{pending.number} has two messages" if @under_way.key?(pending.number)
-      @under_way[pending.number] = pending
-      @requests << pending.frame
+    def transmit(request)
+      request.transmitted = true
+      raise "number #{request.number} has two messages" if @under_way.key?(request.number)
+      @under_way[request.number] = request
+      @requests << request.frame
     end
 
     # Its number was in doubt, and its answer is lost: DUPLICATE may mean either.
-    def note(pending)
-      return unless pending.doubtful
-      first = pending.frame[1]
-      pending.count.times { |index| @ambiguous[first + index] = true }
+    def note(request)
+      return unless request.doubtful
+      request.count.times { |index| @ambiguous[request.first + request.offset + index] = true }
     end
   end
 
   def check(history)
     history.sent.each do |pending, first, volatile|
       assert_predicate pending, :done?
-      value, error = pending.outcome
-      results = error ? [error] : Array(value)
+      results = begin
+        Array(pending.value(0))
+      rescue Client::Refused => error
+        [error]
+      end
       results.each_with_index do |result, index|
         message = first + index
         kept = history.memory.kept[message]

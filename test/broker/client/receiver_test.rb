@@ -5,7 +5,7 @@ require "support/broker_script"
 require "timeout"
 
 # How the client receives, against a broker that follows a script.
-class BrokerClientReceivingTest < Minitest::Test
+class BrokerClientReceiverTest < Minitest::Test
   include BrokerScript
 
   # A broker that delivers these, and tells what it hears.
@@ -23,7 +23,7 @@ class BrokerClientReceivingTest < Minitest::Test
   end
 
   test "SUBSCRIBE says credit, lease and queue, and a delivery has all that PUSH says" do
-    heard = delivering({payload: "caf\u00E9", message: 42, attempt: 3, failures: 1, crashes: 1, priority: 7, again: true, suspect: true, lease: 1500,
+    heard = delivering({payload: "caf\u00E9", message: 42, attempt: 3, failures: 1, crashes: 1, priority: 7, redelivered: true, poison_candidate: true, lease: 1500,
                         properties: Wire::Properties.pack("reply-to" => "ann")})
     receiver = client.receiver("books", credit: 5, credit_bytes: 1000, lease: 1.5)
     frame = next_of(heard, :SUBSCRIBE)
@@ -31,7 +31,7 @@ class BrokerClientReceivingTest < Minitest::Test
     delivery = receiver.receive(timeout: 60)
     assert_equal ["caf\u00E9", Encoding::UTF_8, {"reply-to" => "ann"}, "ann", "books"], [delivery.payload, delivery.payload.encoding, delivery.properties, delivery[:"reply-to"], delivery.queue]
     assert_equal [42, 1, 3, 1, 1, 7, 1.5, 1_700_000_000], [delivery.id, number(delivery.number), delivery.attempt, delivery.failures, delivery.crashes, delivery.priority, delivery.lease, delivery.sent_at.to_i]
-    assert_equal [true, true, false, false], [delivery.redelivered?, delivery.suspect?, delivery.stale?, delivery.settled?]
+    assert_equal [true, true, false, false], [delivery.redelivered?, delivery.poison_candidate?, delivery.stale?, delivery.settled?]
     refute_includes delivery.inspect, "caf"
   end
 
@@ -68,43 +68,26 @@ class BrokerClientReceivingTest < Minitest::Test
     assert_predicate subscription, :closed?
   end
 
-  test "what is taken is in hand, and what is freed is freed" do
+  test "the broker is told what was taken, acknowledged, released and rejected" do
     heard = delivering({}, {message: 8}, {message: 9})
     receiver = client.receiver("q")
     deliveries = Array.new(3) { receiver.receive(timeout: 60) }
     assert_equal [1, 2, 3], Array.new(3) { number(next_of(heard, :ACK).id) }
-    assert_equal :unconfirmed, deliveries[1].free(level: :synced)
-    assert_equal false, deliveries[1].free
+    assert_equal :unconfirmed, deliveries[1].ack(level: :synced)
+    assert_equal false, deliveries[1].ack
     assert_predicate deliveries[1], :settled?
     assert_equal [2, 2, 3], next_of(heard, :FREE).then { |frame| [number(frame.first), number(frame.last), frame.level] }
     assert_equal :unconfirmed, deliveries[0].release(delay: 0.5)
     assert_equal :unconfirmed, deliveries[2].reject("no \xFF such book", delay: 1)
     nacks = Array.new(2) { next_of(heard, :NACK) }
-    assert_equal [[1, 0, 500, ""], [3, 1, 1000, "no ? such book"]], nacks.map { |frame| [number(frame.delivery), frame.kind, frame.delay, frame.words] }
+    assert_equal [[1, 0, 500, ""], [3, 1, 1000, "no ? such book"]], nacks.map { |frame| [number(frame.delivery), frame.kind, frame.delay, frame.reason] }
     assert_equal false, deliveries[0].dead("x")
   end
 
-  test "dead says so, with words that fit" do
+  test "a dead letter gets a reason that fits" do
     heard = delivering({})
     client.receiver("q").receive(timeout: 60).dead("\u00E9" * 1000)
-    assert_equal [2, "\u00E9" * 512], next_of(heard, :NACK).then { |frame| [frame.kind, frame.words.dup.force_encoding("UTF-8")] }
-  end
-
-  test "frees that follow each other are one frame, over what was settled in between" do
-    heard = delivering({}, {}, {}, {}, {}, {message: 8})
-    receiver = client.receiver("q", in_hand: false)
-    one, two, three, four, five, six = Array.new(6) { receiver.receive(timeout: 60) }
-    two.release
-    next_of(heard, :NACK)
-    link = @client.instance_variable_get(:@link)
-    link.lock.synchronize do
-      # Nothing is written while somebody has the lock.
-      deliveries = link.instance_variable_get(:@deliveries)
-      [one, three, four, six].each { |delivery| deliveries.free(delivery.number) }
-    end
-    link.flush
-    assert_equal [[1, 4], [6, 6]], Array.new(2) { next_of(heard, :FREE).then { |frame| [number(frame.first), number(frame.last)] } }
-    refute_predicate five, :settled?
+    assert_equal [2, "\u00E9" * 512], next_of(heard, :NACK).then { |frame| [frame.kind, frame.reason.dup.force_encoding("UTF-8")] }
   end
 
   test "a delivery that the broker calls stale is stale, and to wait for its end says so" do
@@ -121,11 +104,11 @@ class BrokerClientReceivingTest < Minitest::Test
     end)
     receiver = client.receiver("q")
     first, second = Array.new(2) { receiver.receive(timeout: 60) }
-    assert_equal false, first.free(wait: true)
+    assert_equal false, first.ack(wait: true)
     assert_predicate first, :stale?
-    assert_equal :unconfirmed, second.free(level: :written)
+    assert_equal :unconfirmed, second.ack(level: :written)
     Timeout.timeout(60) { Thread.pass until heard.empty? }
-    assert_equal false, second.free
+    assert_equal false, second.ack
   end
 
   test "what a delivery is told is true when, and only when, the broker has said so" do
@@ -142,7 +125,7 @@ class BrokerClientReceivingTest < Minitest::Test
       end
     end)
     receiver = client.receiver("q")
-    verbs = [[:free], [:release], [:reject, "x"], [:dead, "x"], [:touch]]
+    verbs = [[:ack], [:release], [:reject, "x"], [:dead, "x"], [:touch]]
     verbs.each do |verb, *words|
       assert_equal :unconfirmed, receiver.receive(timeout: 60).public_send(verb, *words), verb
       assert_equal true, receiver.receive(timeout: 60).public_send(verb, *words, wait: true), verb
@@ -159,7 +142,7 @@ class BrokerClientReceivingTest < Minitest::Test
     delivery = client.receiver("q").receive(timeout: 60)
     assert_equal :unconfirmed, delivery.touch
     Timeout.timeout(60) { Thread.pass until delivery.stale? }
-    refute delivery.free
+    refute delivery.ack
   end
 
   test "what waited here when the connection broke is not given to anybody" do
@@ -172,8 +155,8 @@ class BrokerClientReceivingTest < Minitest::Test
       end,
       ->(peer) { peer.welcome(session: 2).then { peer.push(subscription: peer.accept_subscription, message: 2) }.then { serve(peer) } }
     )
-    receiver = client.receiver("q", in_hand: false)
-    assert receiver.receive(timeout: 60).then { |delivery| delivery.id.zero? && delivery.free }
+    receiver = client.receiver("q", report_start: false)
+    assert receiver.receive(timeout: 60).then { |delivery| delivery.id.zero? && delivery.ack }
     Timeout.timeout(60) { Thread.pass until @broker.connections == 2 }
     found = receiver.receive(timeout: 60)
     assert_equal [2, false], [found.id, found.stale?]
@@ -183,14 +166,14 @@ class BrokerClientReceivingTest < Minitest::Test
     heard = Queue.new
     broker(
       ->(peer) { peer.welcome.then { peer.push(subscription: peer.accept_subscription) }.then { peer.read } },
-      ->(peer) { peer.welcome(session: 2).then { peer.push(subscription: peer.accept_subscription, message: 7, again: true) }.then { serve(peer, heard) } }
+      ->(peer) { peer.welcome(session: 2).then { peer.push(subscription: peer.accept_subscription, message: 7, redelivered: true) }.then { serve(peer, heard) } }
     )
     receiver = client.receiver("q")
     first = receiver.receive(timeout: 60)
     second = receiver.receive(timeout: 60)
     assert_equal [true, false, true], [first.stale?, second.stale?, second.redelivered?]
-    assert_equal [false, false, false, false], [first.free, first.release, first.reject("x"), first.touch]
-    assert second.free
+    assert_equal [false, false, false, false], [first.ack, first.release, first.reject("x"), first.touch]
+    assert second.ack
     assert_equal [(2 << 36) + 1] * 2, next_of(heard, :FREE).then { |frame| [frame.first, frame.last] }
   end
 
@@ -217,7 +200,7 @@ class BrokerClientReceivingTest < Minitest::Test
     assert_equal 1, next_of(heard, :UNSUBSCRIBE).subscription
     assert_equal [2, 0], next_of(heard, :NACK).then { |frame| [number(frame.delivery), frame.kind] }
     assert_nil receiver.receive
-    assert taken.free
+    assert taken.ack
     assert_equal 1, number(next_of(heard, :FREE).first)
   end
 
@@ -244,7 +227,7 @@ class BrokerClientReceivingTest < Minitest::Test
     end
     assert_equal 1, number(next_of(heard, :ACK).id)
     frames = Array.new(5) { Timeout.timeout(60) { heard.pop } }
-    said = frames.map { |frame| [Wire::Frames.name_of(frame), frame.respond_to?(:words) ? [frame.kind, frame.delay, frame.words] : nil].compact }
+    said = frames.map { |frame| [Wire::Frames.name_of(frame), frame.respond_to?(:reason) ? [frame.kind, frame.delay, frame.reason] : nil].compact }
     assert_equal [[:ACK], [:FREE], [:NACK, [1, 8000, "ArgumentError: not bad"]], [:ACK], [:NACK, [2, 0, "I say so"]]].sort_by(&:to_s), said.sort_by(&:to_s)
     assert_equal ["not bad", "bad"], errors.pop
   end
@@ -259,7 +242,7 @@ class BrokerClientReceivingTest < Minitest::Test
       done << delivery.payload
     end
     assert_equal "good", Timeout.timeout(60) { done.pop }
-    assert_equal ["NotImplementedError: not yet", "SystemStackError: stack level too deep"], Array.new(2) { next_of(heard, :NACK).words }
+    assert_equal ["NotImplementedError: not yet", "SystemStackError: stack level too deep"], Array.new(2) { next_of(heard, :NACK).reason }
   end
 
   test "a thread that ends because on_error does not work says so" do
@@ -361,7 +344,7 @@ class BrokerClientReceivingTest < Minitest::Test
   test "a block may close its client" do
     delivering({})
     result = Queue.new
-    client.subscribe("q") { |delivery| delivery.free && result << @client.close(timeout: 60) }
+    client.subscribe("q") { |delivery| delivery.ack && result << @client.close(timeout: 60) }
     assert Timeout.timeout(60) { result.pop }
   end
 
