@@ -60,7 +60,7 @@ class StyleTest < Minitest::Test
 
   # The reactors drive nio4r, and the Rails files turbo-rails and Capybara, whose words for their own things these are.
   BORROWED = {
-    /selector|interests/i => ["hikyaku/server/reactor.rb", "hikyaku/server/puma_timeouts.rb", "hikyaku/broker/server/reactor.rb", *Dir["hikyaku/broker/server/reactor/*.rb", base: Architecture::LIB]],
+    /selector|interests/i => ["hikyaku/server/reactor.rb", "hikyaku/server/puma_timeouts.rb", *%w[acceptor peer reactor].map { |name| "hikyaku/broker/server/#{name}.rb" }],
     /channel/i => %w[hikyaku/rails/turbo.rb hikyaku/rails/turbo/cable_class.rb hikyaku/rails/turbo/door/inquiry.rb hikyaku/rails/turbo/stand_in.rb hikyaku/rails/turbo/streams_helper.rb hikyaku/rails/railtie/turbo_streams.rb],
     /selector|channel/i => %w[hikyaku/rails/turbo/system_test_helper.rb]
   }.flat_map { |words, files| files.map { |file| [file, words] } }.to_h.freeze

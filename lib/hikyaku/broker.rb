@@ -2,7 +2,7 @@
 
 require_relative "broker/engine"
 require_relative "broker/errors"
-require_relative "broker/hello"
+require_relative "broker/auth_request"
 require_relative "broker/level"
 require_relative "broker/permission"
 require_relative "broker/wire"

@@ -193,7 +193,7 @@ module Hikyaku
     end
 
     def fail_early
-      @broker&.ended? ? @broker.complain : @logger.error("the server ended by itself")
+      @broker&.ended? ? @broker.log_failure : @logger.error("the server ended by itself")
       @app.shutdown if @app.respond_to?(:shutdown)
       1
     end

@@ -39,7 +39,7 @@ class BrokerNativeEngineTest < Minitest::Test
     GC.stress = true
     session = @engine.connect(now: @now, address: "192.0.2.1")
     assert @engine.receive(session, Wire.hello(id: 1, identity: "me"), now: @now, wall: @wall)
-    hello = @engine.asking
+    hello = @engine.next_auth_request
     assert_equal ["me", "192.0.2.1"], [hello.identity, hello.address]
     assert @engine.permit(hello.serial, [Permission.new("q*", 3), Permission.new("@me", 7)], now: @now, wall: @wall)
     refute @engine.permit(hello.serial, [], now: @now, wall: @wall)

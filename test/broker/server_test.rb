@@ -18,7 +18,7 @@ class BrokerServerTest < Minitest::Test
 
     private
 
-    def drive(_options) = @driver
+    def driver(_options) = @driver
   end
 
   # A driver whose thread ends without a word.
@@ -61,14 +61,14 @@ class BrokerServerTest < Minitest::Test
         @client.write(letter)
       end
       assert_equal 1, code
-      assert_match(/the broker has failed and takes nothing any more: (cannot write|failed to allocate)/, @log.string)
+      assert_match(/the broker has failed and accepts nothing more: (cannot write|failed to allocate)/, @log.string)
     end
   end
 
   test "a server whose driver ends without a word says why, and its code is 1" do
     @server.driver = Careless.new
     assert_equal 1, run_server
-    assert_match(/the broker has failed and takes nothing any more: failed to allocate/, @log.string)
+    assert_match(/the broker has failed and accepts nothing more: failed to allocate/, @log.string)
     assert_match(/NoMemoryError at/, @log.string)
   end
 end

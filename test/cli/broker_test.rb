@@ -27,7 +27,7 @@ class CLIBrokerTest < Minitest::Test
     [%w[--level synced], "--level: without storage there is level memory alone; give --storage DIR"],
     [%w[--level often], "--level: expected memory, written or synced, got \"often\""],
     [%w[--listen 0.0.0.0:4040], "--listen: other machines reach 0.0.0.0:4040, so clients must say who they are: give --secret-file, or whose tokens are good (--jwks, --publisher-key); or listen on 127.0.0.1"],
-    [%w[--socket none], "nobody could reach this broker: give --socket PATH or --listen ADDRESS"],
+    [%w[--socket none], "no client can reach this broker: give --socket PATH or --listen ADDRESS"],
     [%w[--secret-file /does/not/exist], "--secret-file: /does/not/exist cannot be read: no such file or directory"],
     [%w[--lease 60 --max-lease 30], "--lease: 60 seconds are more than a receiver may ask for; raise --max-lease"],
     [%w[--lease soon], "--lease: expected a number of seconds from 0.1 to 604800, got \"soon\""],

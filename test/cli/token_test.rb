@@ -35,7 +35,7 @@ class CLITokenTest < Minitest::Test
     keys = ["--publisher-key", SECRET, "--subscriber-key", SECRET.reverse]
     authenticator = Hikyaku::Broker::Server::Authenticator.of(Hikyaku::Config.load(serving: :broker, flags: {publisher_key: SECRET, subscriber_key: SECRET.reverse}))
     permitted = lambda do |token|
-      decision = authenticator.call(Hikyaku::Broker::Hello.new(serial: 1, identity: "", credentials: token, kind: 2))
+      decision = authenticator.call(Hikyaku::Broker::AuthRequest.new(serial: 1, identity: "", credentials: token, kind: 2))
       decision.permissions&.map { |permission| [permission.pattern, permission.rights] }
     end
     all = token(*keys, "--send", "orders.*", "--send", "mail", "--receive", "mail", "--manage", "*")

@@ -238,7 +238,7 @@ class BrokerProcessTest < Minitest::Test
     error = assert_raises(Client::Failure) { sender.send_message("orders", "in doubt", level: :written) }
     refute_kind_of Client::Overloaded, error
     assert_equal 1, broker.wait.exitstatus, broker.log
-    assert_match(/ERROR .*the broker has failed and takes nothing any more: .*journal-\d+\.seg/, broker.log)
+    assert_match(/ERROR .*the broker has failed and accepts nothing more: .*journal-\d+\.seg/, broker.log)
     broker.start
     assert_equal acknowledged, all(broker, "orders", 20)
   end

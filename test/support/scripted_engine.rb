@@ -46,7 +46,7 @@ class ScriptedEngine
       when "q" then session.ended = true
       when "." then session.full = true
       when "b" then say(session, "B" * 1_000_000)
-      when "h" then @hellos << Hikyaku::Broker::Hello.new(serial: session.serial, identity: "", credentials: "", kind: 0)
+      when "h" then @hellos << Hikyaku::Broker::AuthRequest.new(serial: session.serial, identity: "", credentials: "", kind: 0)
       when "s"
         @wanted = true
         session.waits += 1
@@ -82,7 +82,7 @@ class ScriptedEngine
     session.blocked = false
   end
 
-  def asking = @hellos.shift
+  def next_auth_request = @hellos.shift
 
   def permit(serial, permissions, now:, wall:, until_ms: nil)
     @happened << [:permit, serial, permissions.size, until_ms]

@@ -98,11 +98,11 @@ module Hikyaku
       # @!method writable(session)
       #   @return [void]
 
-      # @!method asking
-      #   @return [Hello, nil] a HELLO that is to be decided, each told once; only of engines that are not `open`
+      # @!method next_auth_request
+      #   @return [AuthRequest, nil] the next HELLO that is to be authenticated; nil for an engine that is `open`
 
       # @!method permit(serial, permissions, until_ms: nil, now:, wall:)
-      #   @param serial [Integer] of the session: Hello#serial
+      #   @param serial [Integer] of the session: AuthRequest#serial
       #   @param permissions [Array<Permission>]
       #   @return [Boolean] false: the session is gone
 

@@ -6,23 +6,21 @@ require_relative "../log/journal/errors"
 require_relative "../log/journal/reading"
 require_relative "engine"
 require_relative "errors"
-require_relative "hello"
+require_relative "auth_request"
 require_relative "level"
 require_relative "permission"
 
 module Hikyaku
   module Broker
-    # The engine in C: the same contract as the RubyEngine, the same protocol, and the same files. A Hikyaku::Server::NativeReactor carries its
-    # bytes without Ruby; while it does, only `stats` and `queues` are for others.
-    #
-    # In a forked child it is closed: the journal is the parent's.
+    # The engine in C, with the contract, the protocol and the files of the RubyEngine. A Hikyaku::Server::NativeReactor may carry its bytes without Ruby:
+    # then other threads may call `stats` and `queues` alone. In a forked child it is closed, because the journal is the parent's.
     class NativeEngine
       include Engine
 
       LIMITS = %i[segment_bytes max_memory max_storage max_frame heartbeat_least heartbeat_most window_messages window_bytes
         lease lease_most max_failures max_crashes max_queue_messages max_queue_bytes max_queues max_identities
         max_sessions max_subscriptions queue_idle producer_idle].freeze
-      # Lanes of what may take long: hk_lane_t.
+      # Lanes of the work that waits for the disk: hk_lane_t.
       SYNC = 0
       SPACE = 1
       private_constant :LIMITS, :SYNC, :SPACE
@@ -48,7 +46,7 @@ module Hikyaku
       def connect(now:, address: "")
         number = @last_number += 1
         session = _connect(address, number, now)
-        raise TooManyConnections, "the broker holds as many sessions as it may" unless session
+        raise TooManyConnections, "the broker has as many sessions as it may have" unless session
         @sessions[number] = session.known_as(number)
       end
 
@@ -74,9 +72,9 @@ module Hikyaku
 
       def writable(session) = _writable(session)
 
-      def asking
+      def next_auth_request
         serial, identity, credentials, kind, agent, address = _asking
-        serial && Hello.new(serial: serial, identity: identity, credentials: credentials, kind: kind, agent: agent, address: address)
+        serial && AuthRequest.new(serial: serial, identity: identity, credentials: credentials, kind: kind, agent: agent, address: address)
       end
 
       def permit(serial, permissions, now:, wall:, until_ms: nil)
@@ -116,6 +114,20 @@ module Hikyaku
         StorageFailed.new(sentence.empty? ? "the storage has failed" : sentence)
       end
 
+      # A connection of a client.
+      class Session
+        attr_reader :number
+
+        def known_as(number)
+          @number = number
+          self
+        end
+
+        def ended? = _ended
+
+        def inspect = "#<#{self.class.name} #{number}#{" ended" if ended?}>"
+      end
+
       private
 
       def check(trouble)
@@ -130,5 +142,3 @@ module Hikyaku
     end
   end
 end
-
-require_relative "native_engine/session"

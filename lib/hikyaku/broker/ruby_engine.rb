@@ -2,7 +2,7 @@
 
 require_relative "engine"
 require_relative "errors"
-require_relative "hello"
+require_relative "auth_request"
 require_relative "level"
 require_relative "permission"
 require_relative "wire"
@@ -103,7 +103,7 @@ module Hikyaku
 
       def writable(session) = @output.writable(session)
 
-      def asking = @parts.handshake.next_undecided
+      def next_auth_request = @parts.handshake.next_undecided
 
       def permit(serial, permissions, now:, wall:, until_ms: nil)
         @clock.advance(now, wall)

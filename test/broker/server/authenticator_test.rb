@@ -31,20 +31,20 @@ class BrokerAuthenticatorTest < Minitest::Test
     authenticator(issuer: ISSUER, publisher_key: SECRETS[:publisher], subscriber_key: SECRETS[:subscriber], resource_identifier: HUB_URL, **settings)
   end
 
-  def hello(kind, credentials = "", identity: "") = Hikyaku::Broker::Hello.new(serial: 1, identity: identity, credentials: credentials, kind: kind)
+  def hello(kind, credentials = "", identity: "") = Hikyaku::Broker::AuthRequest.new(serial: 1, identity: identity, credentials: credentials, kind: kind)
 
   def bearer(role = :publisher, hikyaku: CLAIM, **claims) = token(role, "*", hikyaku: hikyaku, **claims)
 
   # What a decision permits: a pattern and its rights, sorted.
   def rights(decision)
-    assert decision.permitted?, decision.sentence
+    assert decision.permitted?, decision.reason
     decision.permissions.map { |permission| [permission.pattern, permission.rights] }.sort
   end
 
   def refused(decision)
     refute decision.permitted?
-    refute_includes decision.sentence, SECRET
-    decision.sentence
+    refute_includes decision.reason, SECRET
+    decision.reason
   end
 
   test "nobody is asked where there is neither a secret nor an issuer" do
@@ -58,18 +58,18 @@ class BrokerAuthenticatorTest < Minitest::Test
       assert_nil decision.until_ms
       ["", SECRET[..-2], "#{SECRET}!", "#{SECRET}\n", "x" * 16_384].each { |wrong| assert_equal "the secret is wrong", refused(authenticator.call(hello(1, wrong))) }
       assert_includes refused(authenticator.call(hello(0))), "give a secret"
-      assert_includes refused(authenticator.call(hello(2, bearer))), "takes no tokens"
+      assert_includes refused(authenticator.call(hello(2, bearer))), "accepts no tokens"
       refute_includes authenticator.inspect, SECRET
     end
   end
 
   test "a secret that is too short, or that cannot be read, is refused at the start, and not repeated" do
     error = assert_raises(Hikyaku::ConfigError) { with_secret("tiny\n") {} }
-    assert_match(/holds 4 bytes; a secret has 16 at least/, error.message)
+    assert_match(/holds 4 bytes; a secret needs 16 or more/, error.message)
     error = assert_raises(Hikyaku::ConfigError) { authenticator(broker_secret_file: "/does/not/exist") }
     assert_match(%r{/does/not/exist cannot be read: no such file}, error.message)
-    assert_match(/holds 0 bytes; a secret has 16 at least/, assert_raises(Hikyaku::ConfigError) { with_secret("") {} }.message)
-    [" " * 20, "\u00A0\u200B" * 20, "\0" * 20].each { |text| assert_match(/holds nothing but white space/, assert_raises(Hikyaku::ConfigError) { with_secret(text) {} }.message) }
+    assert_match(/holds 0 bytes; a secret needs 16 or more/, assert_raises(Hikyaku::ConfigError) { with_secret("") {} }.message)
+    [" " * 20, "\u00A0\u200B" * 20, "\0" * 20].each { |text| assert_match(/contains only white space/, assert_raises(Hikyaku::ConfigError) { with_secret(text) {} }.message) }
     assert_match(/cannot be read: is a directory/, assert_raises(Hikyaku::ConfigError) { authenticator(broker_secret_file: Dir.tmpdir) }.message)
   end
 

@@ -236,8 +236,8 @@ class BrokerReactorTest < Minitest::Test
       gate.pop
       hello.serial.odd? ? Server::Decision.permit([Hikyaku::Broker::Permission.all], until_ms: 7) : Server::Decision.refuse("no")
     end
-    doorkeeper = Server::Doorkeeper.new(decide, logger: @logger)
-    start(doorkeeper: doorkeeper)
+    auth_pool = Server::AuthPool.new(decide, logger: @logger)
+    start(auth_pool: auth_pool)
     one = connect
     one.write("h")
     one.write("e")
@@ -251,19 +251,19 @@ class BrokerReactorTest < Minitest::Test
     assert_includes events, [:permit, 1, 1, 7]
     assert_includes events, [:refuse, 2, "no"]
   ensure
-    doorkeeper&.close
+    auth_pool&.close
   end
 
   test "a decider that breaks refuses, and its log says nothing of what was given" do
-    doorkeeper = Server::Doorkeeper.new(->(hello) { raise "the secret is #{hello.credentials}xyzzy" }, logger: @logger)
-    start(doorkeeper: doorkeeper)
+    auth_pool = Server::AuthPool.new(->(hello) { raise "the secret is #{hello.credentials}xyzzy" }, logger: @logger)
+    start(auth_pool: auth_pool)
     client = connect
     client.write("h")
     assert_equal "N", read(client, 1)
     refute_includes @log.string, "xyzzy"
-    assert_includes @log.string, "RuntimeError while a client was asked who it is"
+    assert_includes @log.string, "RuntimeError while a client was authenticated"
   ensure
-    doorkeeper&.close
+    auth_pool&.close
   end
 
   test "a stop waits for the engine to be drained, and closes it in order" do

@@ -152,10 +152,10 @@ module BrokerContract
     test "who is not open to all is decided by whoever asks for it, once" do
       begin_engine(open: false)
       stranger = connect(address: "192.0.2.9").say(Wire.hello(id: 4, identity: "web", epoch: 1, authentication: 2, credentials: "secret", agent: "test/1"))
-      hello = @engine.asking
+      hello = @engine.next_auth_request
       assert_equal ["web", "secret", 2, "test/1", "192.0.2.9"], [hello.identity, hello.credentials, hello.kind, hello.agent, hello.address]
       refute_match(/secret/, hello.inspect)
-      assert_nil @engine.asking
+      assert_nil @engine.next_auth_request
       assert_nil stranger.answer(4)
       assert @engine.permit(hello.serial, [Permission.all], now: @now, wall: @wall)
       turn
@@ -167,9 +167,9 @@ module BrokerContract
     test "each who asks is told of once, whoever else still waits for a decision" do
       begin_engine(open: false)
       first = connect.say(Wire.hello(id: 1, identity: "first", epoch: 1))
-      hellos = [@engine.asking]
+      hellos = [@engine.next_auth_request]
       others = Array.new(3) { |number| connect.say(Wire.hello(id: 1, identity: "other #{number}", epoch: 1)) }
-      while (hello = @engine.asking)
+      while (hello = @engine.next_auth_request)
         hellos << hello
       end
       assert_equal ["first", "other 0", "other 1", "other 2"], hellos.map(&:identity)
@@ -181,7 +181,7 @@ module BrokerContract
     test "who is refused is told why, and the connection ends" do
       begin_engine(open: false)
       stranger = connect.say(Wire.hello(id: 4, credentials: "wrong", authentication: 1))
-      assert @engine.refuse(@engine.asking.serial, "this is not the secret")
+      assert @engine.refuse(@engine.next_auth_request.serial, "this is not the secret")
       turn
       assert_equal "this is not the secret", stranger.frames.first.sentence
       assert_ended stranger, Code::UNAUTHORIZED
@@ -189,7 +189,7 @@ module BrokerContract
       assert_ended hasty, Code::UNEXPECTED
       gone = connect.say(Wire.hello)
       gone.vanishes
-      serials = [@engine.asking, @engine.asking].compact.map(&:serial)
+      serials = [@engine.next_auth_request, @engine.next_auth_request].compact.map(&:serial)
       serials.each { |serial| refute @engine.permit(serial, [], now: @now, wall: @wall) }
     end
 
@@ -197,7 +197,7 @@ module BrokerContract
       begin_engine(open: false)
       older = permitted([["*", 7]], "web")
       stranger = connect.say(Wire.hello(identity: "web", epoch: 9))
-      @engine.refuse(@engine.asking.serial, "no")
+      @engine.refuse(@engine.next_auth_request.serial, "no")
       turn
       assert_ended stranger, Code::UNAUTHORIZED
       assert_taken older.sends("q", "a")
@@ -206,7 +206,7 @@ module BrokerContract
     def permitted(pairs, identity = "", until_ms: nil)
       each = connect.say(Wire.hello(identity: identity, epoch: next_epoch))
       permissions = pairs.map { |pattern, rights| Permission.new(pattern, rights) }
-      @engine.permit(@engine.asking.serial, permissions, until_ms: until_ms, now: @now, wall: @wall)
+      @engine.permit(@engine.next_auth_request.serial, permissions, until_ms: until_ms, now: @now, wall: @wall)
       turn
       each.frames.clear
       each
@@ -249,7 +249,7 @@ module BrokerContract
       wait(2)
       assert_ended reader, Code::UNAUTHORIZED
       stranger = connect.say(Wire.hello)
-      @engine.permit(@engine.asking.serial, [Permission.all], until_ms: @wall - 1, now: @now, wall: @wall)
+      @engine.permit(@engine.next_auth_request.serial, [Permission.all], until_ms: @wall - 1, now: @now, wall: @wall)
       turn
       assert_ended stranger, Code::UNAUTHORIZED
     end

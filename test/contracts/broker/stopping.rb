@@ -84,7 +84,7 @@ module BrokerContract
       begin_engine(open: false)
       stranger = connect.say(Wire.hello)
       @engine.drain(1000)
-      assert @engine.permit(@engine.asking.serial, [Permission.all], now: @now, wall: @wall)
+      assert @engine.permit(@engine.next_auth_request.serial, [Permission.all], now: @now, wall: @wall)
       turn
       assert_ended stranger, Code::DRAINING
     end

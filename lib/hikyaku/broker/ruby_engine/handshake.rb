@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../hello"
+require_relative "../auth_request"
 require_relative "../permission"
 require_relative "../wire"
 
@@ -32,7 +32,7 @@ module Hikyaku
           session.agent = hello.agent.force_encoding(Encoding::UTF_8).scrub
           return welcome(session, [Permission.all]) if @open
           session.state = :undecided
-          @undecided << Hello.new(serial: session.serial, identity: hello.identity.dup.force_encoding(Encoding::UTF_8), credentials: hello.credentials,
+          @undecided << AuthRequest.new(serial: session.serial, identity: hello.identity.dup.force_encoding(Encoding::UTF_8), credentials: hello.credentials,
             kind: hello.authentication, agent: session.agent, address: session.address)
         end
 

@@ -6,27 +6,45 @@ require_relative "../../support/secret"
 require_relative "../../error"
 require_relative "../../web/authorization"
 require_relative "../permission"
-require_relative "decision"
 
 module Hikyaku
   module Broker
     class Server
-      # Says who may do what: whoever knows the secret everything, whoever has a token what its claim `hikyaku` says
-      # (docs/protocol.md, section 11). Thread-safe. No sentence of it holds anything of a secret or a token.
+      # The result of an authentication: permissions and when they expire, or why there are none.
+      class Decision
+        attr_reader :permissions
+        attr_reader :until_ms
+        attr_reader :reason
+
+        def self.permit(permissions, until_ms: nil) = new(permissions: permissions, until_ms: until_ms)
+
+        def self.refuse(reason) = new(reason: reason)
+
+        def initialize(permissions: nil, until_ms: nil, reason: nil)
+          @permissions = permissions.freeze
+          @until_ms = until_ms
+          @reason = reason
+          freeze
+        end
+
+        def permitted? = !permissions.nil?
+      end
+
+      # Authenticates clients (docs/protocol.md, section 11): the secret permits everything, a token what its claim `hikyaku` names.
+      # Thread-safe. A reason contains nothing of a secret or a token.
       class Authenticator
         # Kinds of credentials in a HELLO.
         SECRET = 1
         TOKEN = 2
-        # What each member of the claim permits.
+        # The right of each member of the claim.
         RIGHTS = {"send" => Permission::SEND, "receive" => Permission::RECEIVE, "manage" => Permission::MANAGE}.freeze
-        # Whose key signed a token says what it may permit at most: who only reads from the hub only receives here.
-        MOST = {publisher: RIGHTS.keys, subscriber: %w[receive]}.freeze
+        # The most that a token may permit, by the key that has signed it: a key for subscribers of the hub permits to receive.
+        MAX_RIGHTS = {publisher: RIGHTS.keys, subscriber: %w[receive]}.freeze
         MAX_PATTERNS = 1_000
         MAX_PATTERN_BYTES = 256
-        LEAST_SECRET_BYTES = 16
-        # A token permits its bearer to be one client, that of its `sub`, and those whose queues it permits to receive from.
-        IDENTITY = "the token is not for this identity: its claim sub is another, and no pattern of receive covers it"
-        private_constant :SECRET, :TOKEN, :RIGHTS, :MOST, :MAX_PATTERNS, :MAX_PATTERN_BYTES, :LEAST_SECRET_BYTES, :IDENTITY
+        MIN_SECRET_BYTES = 16
+        WRONG_IDENTITY = "the token is not for this identity: its claim sub names another one, and no pattern of its claim receive covers it"
+        private_constant :SECRET, :TOKEN, :RIGHTS, :MAX_RIGHTS, :MAX_PATTERNS, :MAX_PATTERN_BYTES, :MIN_SECRET_BYTES, :WRONG_IDENTITY
 
         def self.of(config, logger: nil)
           return unless config.broker_authenticates?
@@ -37,8 +55,8 @@ module Hikyaku
           path = config.broker_secret_file or return
           where = "#{config.origin(:broker_secret_file)}: #{path}"
           secret = Config::SecretFile.read(path, where: where)
-          raise ConfigError, "#{where} holds #{secret.bytesize} bytes; a secret has #{LEAST_SECRET_BYTES} at least" if secret.bytesize < LEAST_SECRET_BYTES
-          raise ConfigError, "#{where} holds nothing but white space: put a secret there" if Secret.empty?(secret)
+          raise ConfigError, "#{where} holds #{secret.bytesize} bytes; a secret needs #{MIN_SECRET_BYTES} or more" if secret.bytesize < MIN_SECRET_BYTES
+          raise ConfigError, "#{where} contains only white space: put a secret there" if Secret.empty?(secret)
           secret
         end
 
@@ -54,16 +72,16 @@ module Hikyaku
           @authorization = authorization
         end
 
-        # May take as long as fetching an issuer's keys.
+        # It may take as long as fetching the keys of an issuer.
         def call(hello)
           case hello.kind
           when SECRET then secret(hello.credentials)
           when TOKEN then token(hello.credentials, hello.identity.to_s)
-          else Decision.refuse("this broker asks who you are: give #{wanted}")
+          else Decision.refuse("this broker requires credentials: give #{wanted}")
           end
         end
 
-        # Reads the files of keys again, and fetches the key sets of URLs again.
+        # Reads the key files again, and fetches the key sets of URLs again.
         def reload = @authorization&.reload
 
         def inspect = "#<#{self.class.name} #{wanted}>"
@@ -72,9 +90,9 @@ module Hikyaku
 
         def wanted = [("a secret" if @digest), ("a token" if @authorization)].compact.join(" or ")
 
-        # Of the same length, whatever was given: comparing tells nothing, not even that.
+        # Digests have equal lengths, so that the time of the comparison does not reveal the length of the secret.
         def secret(given)
-          return Decision.refuse("this broker takes no secret: give #{wanted}") unless @digest
+          return Decision.refuse("this broker accepts no secret: give #{wanted}") unless @digest
           return Decision.refuse("the secret is wrong") unless OpenSSL.fixed_length_secure_compare(@digest, digest(given))
           Decision.permit([Permission.all])
         end
@@ -82,16 +100,16 @@ module Hikyaku
         def digest(text) = OpenSSL::Digest::SHA256.digest(text)
 
         def token(text, identity)
-          return Decision.refuse("this broker takes no tokens: give #{wanted}") unless @authorization
+          return Decision.refuse("this broker accepts no tokens: give #{wanted}") unless @authorization
           claims, role = verified(text)
-          permissions = permissions(claims["hikyaku"], MOST.fetch(role))
-          return Decision.refuse(IDENTITY) unless identity.empty? || claims["sub"] == identity || receives?(permissions, identity)
+          permissions = permissions(claims["hikyaku"], MAX_RIGHTS.fetch(role))
+          return Decision.refuse(WRONG_IDENTITY) unless identity.empty? || claims["sub"] == identity || receives?(permissions, identity)
           Decision.permit(permissions, until_ms: (claims.fetch("exp") * 1000).floor)
         rescue InvalidToken => error
           Decision.refuse(error.message)
         end
 
-        # The publishers' key permits most, so it is tried first.
+        # The key of the publishers permits more, so it is tried first.
         def verified(text)
           [@authorization.claims(text, :publisher), :publisher]
         rescue InvalidToken => error
@@ -102,9 +120,9 @@ module Hikyaku
           end
         end
 
-        def permissions(claim, most)
+        def permissions(claim, max)
           raise InvalidToken, "the token has no claim hikyaku, or it is not an object" unless claim.is_a?(Hash)
-          RIGHTS.slice(*most).flat_map do |name, right|
+          RIGHTS.slice(*max).flat_map do |name, right|
             patterns(claim.fetch(name, []), name).map { |pattern| Permission.new(pattern, right) }
           end
         end
@@ -121,7 +139,7 @@ module Hikyaku
           list
         end
 
-        # A `*` elsewhere would be taken for something that it is not.
+        # A `*` elsewhere has no meaning, but looks as if it had one.
         def pattern?(text) = text.is_a?(String) && text.bytesize.between?(1, MAX_PATTERN_BYTES) && !text.chop.include?("*")
       end
     end

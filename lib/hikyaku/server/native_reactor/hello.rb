@@ -5,7 +5,7 @@ module Hikyaku
     class NativeReactor
       # A client that has said HELLO to the broker, and waits for a decision. It is decided once; one that is never decided is refused.
       #
-      # As Broker::Hello for whoever decides.
+      # It has the attributes of Broker::AuthRequest.
       class Hello
         def serial = parts[0]
 

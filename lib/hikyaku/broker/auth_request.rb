@@ -2,8 +2,8 @@
 
 module Hikyaku
   module Broker
-    # Somebody who has said HELLO, for whoever decides what he may (docs/protocol.md, sections 3 and 11).
-    class Hello
+    # The HELLO of a client that is to be authenticated (docs/protocol.md, sections 3 and 11).
+    class AuthRequest
       attr_reader :serial
       attr_reader :identity
       attr_reader :credentials

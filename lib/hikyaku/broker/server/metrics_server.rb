@@ -9,9 +9,9 @@ require_relative "../../server/health_endpoints"
 module Hikyaku
   module Broker
     class Server
-      # A small HTTP server for whoever runs a broker: `/metrics`, `/healthz` and `/readyz`.
-      class Monitor
-        NOT_FOUND = [404, {"content-type" => "text/plain; charset=utf-8"}, ["there is nothing at this address\n"]].freeze
+      # A small HTTP server for the operators of a broker: `/metrics`, `/healthz` and `/readyz`.
+      class MetricsServer
+        NOT_FOUND = [404, {"content-type" => "text/plain; charset=utf-8"}, ["not found; this server has /metrics, /healthz and /readyz\n"]].freeze
         MAX_REQUEST_BYTES = 1_024
         private_constant :NOT_FOUND, :MAX_REQUEST_BYTES
 

@@ -6,19 +6,17 @@ require_relative "../native_engine"
 module Hikyaku
   module Broker
     class Server
-      # What Reactor is to the engine in Ruby: a Hikyaku::Server::NativeReactor carries the bytes, the hub's where there is one. Only who may is asked of
-      # Ruby.
-      class Native
-        # Threads that decide.
-        THREADS = 2
-        # Connections that are being closed, beside the clients'.
-        CLOSING = 32
-        private_constant :THREADS, :CLOSING
+      # Drives the engine in C as {Reactor} does the one in Ruby. The loop in C carries the bytes, with those of the hub in the same process,
+      # and Ruby authenticates the clients.
+      class NativeDriver
+        # Connections that are being closed, beside those of the clients.
+        MAX_CLOSING = 32
+        private_constant :MAX_CLOSING
 
-        def initialize(engine, logger:, doorkeeper: nil, write_timeout: 60, drain: 10, reactor: nil, connections: 0)
+        def initialize(engine, logger:, auth_pool: nil, write_timeout: 60, drain: 10, reactor: nil, connections: 0)
           @engine = engine
-          @doorkeeper = doorkeeper
-          @reactor = reactor || Hikyaku::Server::NativeReactor.new(nil, write_timeout: write_timeout, drain_timeout: drain, logger: logger, max_connections: CLOSING)
+          @auth_pool = auth_pool
+          @reactor = reactor || Hikyaku::Server::NativeReactor.new(nil, write_timeout: write_timeout, drain_timeout: drain, logger: logger, max_connections: MAX_CLOSING)
           @reactor.carry(engine, max_sessions: connections)
           @listeners = []
           @ended = Thread::Queue.new
@@ -30,13 +28,13 @@ module Hikyaku
           listener.sockets.each { |socket| @reactor.listen_broker(socket) }
         end
 
-        # Begins. The thread's value is what has ended it: nil where it was told to stop.
+        # Starts the threads. The value of the one that it returns is the error that has ended the driver, or nil after {#stop}.
         def start
-          THREADS.times { |number| Thread.new { decide }.name = "hikyaku-door #{number + 1}" } if @doorkeeper
+          @auth_pool&.start(@reactor.method(:next_hello)) { |hello, decision| decide(hello, decision) }
           @thread = Thread.new { @ended.pop }
         end
 
-        # Ends what was never started, because somebody could not listen.
+        # Closes a driver that was not started.
         def abandon
           return if @thread
           @listeners.each(&:close)
@@ -44,7 +42,7 @@ module Hikyaku
           close_engine
         end
 
-        # Takes no more connections and messages, waits until what is out was finished, and closes the engine.
+        # Stops accepting connections and messages, waits until all deliveries are settled, and closes the engine.
         def stop(seconds: 10)
           return unless @thread
           @listeners.each(&:close)
@@ -69,14 +67,8 @@ module Hikyaku
           @engine.close(now: Process.clock_gettime(Process::CLOCK_MONOTONIC), wall: Process.clock_gettime(Process::CLOCK_REALTIME, :millisecond))
         end
 
-        def decide
-          while (hello = @reactor.next_hello)
-            carry_out(hello, @doorkeeper.judge(hello))
-          end
-        end
-
-        def carry_out(hello, decision)
-          return @reactor.refuse(hello, decision.sentence) unless decision.permitted?
+        def decide(hello, decision)
+          return @reactor.refuse(hello, decision.reason) unless decision.permitted?
           @reactor.permit(hello, decision.permissions, until_ms: decision.until_ms)
         end
       end

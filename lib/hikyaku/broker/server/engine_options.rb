@@ -7,8 +7,8 @@ require_relative "../level"
 module Hikyaku
   module Broker
     class Server
-      # What an engine is told of the settings: by the names of hk_broker_options_t, in bytes, milliseconds and numbers.
-      class Options
+      # The settings of an engine, with the names of hk_broker_options_t, in bytes, milliseconds and numbers.
+      class EngineOptions
         def self.of(config, storage:, connections: config.broker_max_connections)
           new(storage: storage, segment_bytes: config.broker_segment_bytes, level: level(config),
             max_memory: config.broker_max_memory, max_storage: config.broker_max_storage || 0,
