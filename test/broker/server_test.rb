@@ -65,6 +65,17 @@ class BrokerServerTest < Minitest::Test
     end
   end
 
+  test "a server that cannot serve its metrics leaves neither a socket nor a thread" do
+    taken = TCPServer.new("127.0.0.1", 0)
+    flags = {engine: "ruby", broker_socket: "#{@folder}/broker.sock", broker_metrics: "127.0.0.1:#{taken.local_address.ip_port}"}
+    server = Server.new(Hikyaku::Config.load(flags: flags, serving: :broker), logger: @logger)
+    assert_raises(Hikyaku::Server::CannotListen) { server.start }
+    refute_path_exists "#{@folder}/broker.sock"
+    refute_includes Thread.list.map(&:name), "hikyaku-broker"
+  ensure
+    taken&.close
+  end
+
   test "a server whose driver ends without a word says why, and its code is 1" do
     @server.driver = Careless.new
     assert_equal 1, run_server

@@ -4,11 +4,17 @@ require_relative "cli_helper"
 require "hikyaku/cli/doctor"
 require "hikyaku/cli/doctor/progress"
 require "json"
+require "open3"
+require "rbconfig"
 require "support/examination"
+require "support/without_native"
 
 class CLIDoctorTest < Minitest::Test
   include CommandLine
   include Examination
+
+  EXE = File.expand_path("../../exe/hikyaku", __dir__)
+  private_constant :EXE
 
   def setup
     @hub = hub(HOME)
@@ -23,6 +29,14 @@ class CLIDoctorTest < Minitest::Test
     assert_match(/^-     discovery +not checked: give --page URL/, result.out)
     assert_match(/\n\n\d+ well, 3 not checked\n\z/, result.out)
     assert_empty result.err
+  end
+
+  test "an installation without the extension in C is noted, whatever the hub is" do
+    doctor = ->(options) { Open3.capture3({"RUBYOPT" => [ENV["RUBYOPT"], *options].join(" ")}, RbConfig.ruby, EXE, "doctor", "--idle", "0", "http://127.0.0.1:1/") }
+    _, errors, = doctor.call([WithoutNative::OPTION])
+    assert_match(/^hikyaku: the extension in C is not available in this installation \(no extension\).*install the gem again$/, errors)
+    _, errors, = doctor.call([])
+    refute_match(/the extension/, errors)
   end
 
   test "what failed comes with what to change, and code 1" do

@@ -3,6 +3,7 @@
 require "test_helper"
 require "support/access_tokens"
 require "support/broker_process_case"
+require "support/without_native"
 require "net/http"
 require "tempfile"
 
@@ -96,6 +97,14 @@ class BrokerProcessTest < Minitest::Test
     eventually("room") { sender.send_message("orders", "again", **options) rescue nil } # standard:disable Style/RescueModifier
     broker.kill.start
     assert_equal ["again"], all(broker, "orders", 1)
+  end
+
+  test "the engine in Ruby logs once that it has no extension for its checksums, and needs none without storage" do
+    env = {"RUBYOPT" => [ENV["RUBYOPT"], WithoutNative::OPTION].join(" ")}
+    broker = start("--engine", "ruby", env: env)
+    assert_equal 1, broker.log.scan(/WARN .*checksums of its journal in Ruby.*\(no extension\).*install the gem again$/).size
+    refute_match(/checksums/, start("--engine", "ruby", env: env, storage: false).log)
+    refute_match(/checksums/, start("--engine", "ruby").log)
   end
 
   test "the socket is for its user alone, and is gone after the end" do

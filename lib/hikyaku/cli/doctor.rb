@@ -69,6 +69,7 @@ module Hikyaku
         require_relative "doctor/progress"
         progress = Progress.new(stderr)
         report = Report.new(stdout, json: !!@json)
+        note_missing_extension
         doctor = make(progress)
         begin
           doctor.run do |finding|
@@ -80,6 +81,14 @@ module Hikyaku
         end
         report.finish(doctor.stopped)
         report.code(strict: !!@strict)
+      end
+
+      # What a hub and a broker of this installation would lack.
+      def note_missing_extension
+        require "hikyaku/native"
+      rescue LoadError => error
+        stderr.puts("hikyaku: the extension in C is not available in this installation (#{error.message}): engines, and checksums of journals, run in Ruby, " \
+          "which is slow; where there is a C compiler, install the gem again")
       end
 
       def make(progress)
