@@ -55,6 +55,39 @@ class BrokerEnginesAlikeTest < Minitest::Test
 
   def teardown = @sides.each(&:teardown)
 
+  # [[what the client sends, what the broker answers], …] in the last section of docs/protocol.md.
+  def documented_session
+    text = File.read(File.expand_path("../../docs/protocol.md", __dir__))[/^## 12\..*?^```\n(.*?)^```/m, 1]
+    frames = text.scan(/^([<>]) .*\n((?:    .*\n)+)/).map { |side, hex| [side, [hex.delete(" \n")].pack("H*")] }
+    frames.slice_before { |side,| side == ">" }.map { |(_, sent), *answers| [sent, answers.map(&:last)] }
+  end
+
+  test "the session that docs/protocol.md shows is that of each engine, byte for byte" do
+    wall = 1_795_000_000_000
+    [RUBY, NATIVE].each do |engine_class|
+      engine = engine_class.new(open: true, now: 0.0, wall: wall)
+      session = engine.connect(now: 0.0)
+      assert_equal 4, documented_session.size
+      documented_session.each do |sent, answers|
+        assert engine.receive(session, sent, now: 0.0, wall: wall)
+        engine.commit(wall: wall)
+        assert_equal answers.sort, frames(engine).sort, engine_class.name
+      end
+      engine.close(now: 0.0, wall: wall)
+    end
+  end
+
+  # The frames that an engine has for its only session.
+  def frames(engine)
+    bytes = +""
+    while (session = engine.next_ready)
+      bytes << engine.take(session, 65_536).tap { |taken| engine.wrote(session, taken.bytesize) }
+    end
+    found = []
+    Wire::Reader.new(from: :broker).read(bytes) { |_, size| found << bytes.byteslice(found.sum(&:bytesize), size) }
+    found
+  end
+
   # What a client hears of a conversation, with each engine.
   def heard(**options)
     @sides.map do |side|
