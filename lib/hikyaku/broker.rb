@@ -8,8 +8,8 @@ require_relative "broker/permission"
 require_relative "broker/wire"
 
 module Hikyaku
-  # Queues, messages and leases: what was sent is kept until somebody has said that it is done with. docs/protocol.md is
-  # how a client and the broker speak.
+  # Queues, messages and leases: the broker keeps a message until a receiver has acknowledged it. docs/protocol.md is the protocol between a
+  # client and the broker.
   module Broker
   end
 end

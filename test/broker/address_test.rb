@@ -27,10 +27,10 @@ class BrokerAddressTest < Minitest::Test
 
   test "the environment says where the broker is" do
     assert_equal "unix:#{Hikyaku::Broker::DEFAULT_SOCKET}", Address.default({}).to_s
-    assert Address.default({}).usual?
+    assert Address.default({}).default?
     assert_equal "unix:h.sock", Address.default({"HIKYAKU_BROKER_SOCKET" => "h.sock"}).to_s
     assert_equal "tcp://a:1", Address.default({"HIKYAKU_BROKER_SOCKET" => "h.sock", "HIKYAKU_BROKER_ADDRESS" => "a:1"}).to_s
-    assert Address.default({"HIKYAKU_BROKER_SOCKET" => "none", "HIKYAKU_BROKER_ADDRESS" => " "}).usual?
+    assert Address.default({"HIKYAKU_BROKER_SOCKET" => "none", "HIKYAKU_BROKER_ADDRESS" => " "}).default?
     assert_raises(Hikyaku::ConfigError) { Address.default({"HIKYAKU_BROKER_ADDRESS" => "nowhere"}) }
   end
 end

@@ -72,11 +72,11 @@ class BrokerNativeEngineTest < Minitest::Test
     session = client.session
     cut(@clients[session])
     assert session.ended?
-    assert_raises(IOError) { @engine.over?(session) }
+    assert_raises(IOError) { @engine.finished?(session) }
     @engine.disconnect(session, now: @now, wall: @wall)
     other = new_engine(open: true)
     assert_raises(ArgumentError) { other.full?(client.session) }
-    other.drop_dead
+    other.abort
   end
 
   test "threads do the disk's work, and the next commit tells of it" do

@@ -92,7 +92,7 @@ class RubyEnginePowerCutTest < Minitest::Test
       files.each { |name, bytes| File.binwrite(File.join(folder, name), bytes) }
       engine = Hikyaku::Broker::RubyEngine.new(storage: folder, open: true, segment_bytes: BrokerContract::SEGMENT, now: @now, wall: @wall)
       there = engine.instance_variable_get(:@parts).messages.map(&:content)
-      engine.drop_dead
+      engine.abort
       (promise.kept - there).map { |payload| "#{name_of(payload)} is lost" } + (promise.gone & there).map { |payload| "#{name_of(payload)} has come back" } +
         there.tally.select { |_, count| count > 1 }.map { |payload, _| "#{name_of(payload)} is there twice" }
     end

@@ -78,7 +78,7 @@ class BrokerRubyEngineTest < Minitest::Test
 
   test "a full disk takes frees and a restart, whatever identities there are and come again" do
     begin_engine(storage: true, segment_bytes: SEGMENT)
-    most = Hikyaku::Broker::Engine.identities_most(SEGMENT)
+    most = Hikyaku::Broker::Engine.max_identities(SEGMENT)
     most.times do |number|
       sender = client("%03d#{"i" * 252}" % number)
       sender.sends("q", "x", sequence: 4096, level: WRITTEN)
@@ -94,7 +94,7 @@ class BrokerRubyEngineTest < Minitest::Test
     200.times { client("007#{"i" * 252}").vanishes }
     messages = stats[:messages]
     8.times do |number|
-      @engine.drop_dead
+      @engine.abort
       start_engine
       assert_equal messages - number, stats[:messages]
       reader = client.receives("q", credit: 1)

@@ -140,14 +140,14 @@ module BrokerContract
     end
 
     def teardown
-      @engine&.drop_dead
+      @engine&.abort
       FileUtils.rm_rf(@folder) if @folder
       super
     end
 
     # Begins with another engine; with `storage: true` one that keeps a journal.
     def begin_engine(storage: false, **options)
-      @engine&.drop_dead
+      @engine&.abort
       @folder ||= Dir.mktmpdir("hikyaku-broker-") if storage
       @options = {open: true, **options}
       @options[:storage] = @folder if storage
@@ -168,7 +168,7 @@ module BrokerContract
 
     # The broker is killed, and starts again. A block may change what is in its folder before.
     def crash
-      @engine.drop_dead
+      @engine.abort
       yield @folder if block_given?
       start_engine
     end
@@ -280,7 +280,7 @@ module BrokerContract
       error = client.errors.last or flunk "it was told of no error"
       assert_refused(code, error)
       assert_equal 2, error.scope
-      assert @engine.over?(client.session)
+      assert @engine.finished?(client.session)
       refute @engine.receive(client.session, Wire.ping(id: 1), now: @now, wall: @wall)
     end
 

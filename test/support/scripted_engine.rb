@@ -63,7 +63,7 @@ class ScriptedEngine
 
   def full?(session) = session.full
 
-  def over?(session) = session.ended && session.out.empty?
+  def finished?(session) = session.ended && session.out.empty?
 
   def next_ready = @sessions.find { |session| session.ready && !session.blocked }&.tap { |session| session.ready = false }
 
@@ -130,8 +130,8 @@ class ScriptedEngine
     @happened << [:close]
   end
 
-  def drop_dead
-    @happened << [:drop_dead]
+  def abort
+    @happened << [:abort]
   end
 
   def stats = {sessions: @sessions.size}

@@ -4,13 +4,12 @@ require_relative "../error"
 
 module Hikyaku
   module Broker
-    # Where the broker listens, and clients look for it, unless somebody says otherwise: it depends on nothing but the user,
-    # so that a service and a shell come to the same place.
+    # The default socket of broker and clients. Its path depends on the user alone, so that a service and a shell use the same one.
     DEFAULT_SOCKET = "/tmp/hikyaku-broker-#{Process.euid}.sock"
 
-    # Where a broker is: the path of a Unix socket, or a host and a port.
+    # The address of a broker: the path of a Unix socket, or a host and a port.
     class Address
-      # Bytes that the kernel has for the path of a Unix socket, less the final zero.
+      # Bytes of `sun_path`, less the final zero.
       MAX_PATH_BYTES = 107
       private_constant :MAX_PATH_BYTES
 
@@ -23,18 +22,18 @@ module Hikyaku
 
       # @param text [String, Address] `unix:PATH`, a PATH with a slash, `tcp://HOST:PORT`, HOST:PORT or [IPV6]:PORT
       # @return [Address]
-      # @raise [ConfigError] it is none of these
+      # @raise [ConfigError] the text is not an address
       def self.parse(text)
         case text
         when Address then text
         when %r{\Aunix:(?://)?([^\0]+)\z}, %r{\A([^\0:]*/[^\0]*)\z} then at_path($1)
         when %r{\A(?:tcp://)?(?:\[(\h*:[\h:.]*)\]|([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)):(\d{1,5})/?\z} then at_host($1 || $2, $3.to_i)
-        else raise ConfigError, "#{text.to_s[0, 60].inspect} is no address of a broker: expected unix:PATH or tcp://HOST:PORT"
+        else raise ConfigError, "#{text.to_s[0, 60].inspect} is not the address of a broker: expected unix:PATH or tcp://HOST:PORT"
         end
       end
 
-      # What the environment says: HIKYAKU_BROKER_ADDRESS, else the socket that a broker would be given
-      # (HIKYAKU_BROKER_SOCKET), else the usual one.
+      # The address in the environment: HIKYAKU_BROKER_ADDRESS, or HIKYAKU_BROKER_SOCKET, which is also a setting of the broker, or the default
+      # socket.
       #
       # @param env [#[]]
       # @return [Address]
@@ -53,7 +52,7 @@ module Hikyaku
 
       def self.at_host(host, port)
         return new(host: host.downcase, port: port) if port.between?(1, 65_535)
-        raise ConfigError, "there is no port #{port}"
+        raise ConfigError, "a port is a number from 1 to 65535, not #{port}"
       end
       private_class_method :at_path, :at_host
 
@@ -70,8 +69,8 @@ module Hikyaku
       # @return [Boolean]
       def unix? = !path.nil?
 
-      # @return [Boolean] it is the socket at which nobody but this user's broker should be
-      def usual? = path == DEFAULT_SOCKET
+      # @return [Boolean] it is the default socket, where only the broker of this user may listen
+      def default? = path == DEFAULT_SOCKET
 
       # @return [String] as `parse` reads it
       def to_s

@@ -7,50 +7,50 @@ module Hikyaku
     # the bytes:
     #
     #     session = engine.connect(address: "127.0.0.1", now: now)
-    #     engine.receive(session, bytes, now:, wall:)       whole frames are done at once, the rest is kept
+    #     engine.receive(session, bytes, now:, wall:)       complete frames are processed, the rest is kept
     #     engine.tick(now:, wall:)                          leases, delays, heartbeats
     #     engine.commit(wall:)                              the end of a turn: what was appended is written
     #     while (session = engine.next_ready)
     #       bytes = engine.take(session, 65_536)
     #       engine.wrote(session, socket_of(session).write(bytes))
     #     end
-    #     engine.work                                       what may take long: fdatasync, new segments; or in threads, by `sync`, `make_space`
+    #     engine.work                                       fdatasync, new segments; or in threads, by `sync` and `make_space`
     #
-    # `now` is seconds of a clock that only goes forward, `wall` milliseconds since 1970. Engines are not thread-safe.
+    # `now` is seconds of the monotonic clock, `wall` milliseconds since 1970. Engines are not thread-safe.
     # `test/contracts/broker_contract.rb` runs over every engine. hk_broker.h is the same contract in C.
     module Engine
       # Bytes of the largest record of an identity: its head, its fields, 255 bytes of name, 512 of the map, and up to a multiple of 8.
       IDENTITY_BYTES = 816
-      # Bytes of a segment where none are given.
+      # Default bytes of a segment.
       SEGMENT_BYTES = 32 * 1024 * 1024
-      # Bytes of a segment for its header, BOOT, END, the name of the queue, the fields and words of the message, and DROPPED.
+      # Bytes of a segment for its header, BOOT, END, the name of the queue, the fields and the reason of the message, and DROPPED.
       BESIDE_MESSAGE = 2560
       private_constant :IDENTITY_BYTES, :SEGMENT_BYTES, :BESIDE_MESSAGE
 
-      # Every segment repeats the identities that are remembered: they have half of it.
+      # Every segment repeats the remembered identities, which may take half of it.
       #
-      # @param segment_bytes [Integer, nil] nil or 0: the usual size
-      # @return [Integer] how many there may be
-      def self.identities_most(segment_bytes)
+      # @param segment_bytes [Integer, nil] nil or 0: the default
+      # @return [Integer] how many identities the broker may remember
+      def self.max_identities(segment_bytes)
         segment_of(segment_bytes) / 2 / IDENTITY_BYTES
       end
 
       # @param segment_bytes [Integer, nil]
       # @param identities [Integer] that may be remembered
-      # @return [Integer] bytes of properties and payload that fit into a segment beside so many identities, whatever else it begins with
-      def self.message_most(segment_bytes, identities)
+      # @return [Integer] bytes of properties and payload that fit into a segment beside so many identities
+      def self.max_message_bytes(segment_bytes, identities)
         segment_of(segment_bytes) - BESIDE_MESSAGE - identities * IDENTITY_BYTES
       end
 
       def self.segment_of(bytes) = bytes.to_i.zero? ? SEGMENT_BYTES : bytes
       private_class_method :segment_of
 
-      # @param wanted [Integer, nil] nil or 0: nothing is asked for
+      # @param wanted [Integer, nil] nil or 0: no number is set
       # @param segment_bytes [Integer, nil]
       # @return [void]
-      # @raise [ArgumentError] they would not fit into a segment
+      # @raise [ArgumentError] half a segment cannot hold them
       def self.check_identities(wanted, segment_bytes)
-        most = identities_most(segment_bytes)
+        most = max_identities(segment_bytes)
         return if wanted.to_i <= most
         raise ArgumentError, "max_identities is #{wanted}, but half a segment holds #{most}: give max_identities a lower value, or segment_bytes a higher one"
       end
@@ -60,11 +60,11 @@ module Hikyaku
       #   @see RubyEngine#initialize
 
       # @!method close(now:, wall:)
-      #   The orderly end: messages of level memory are written down, too, and the journal is closed.
+      #   Writes messages of level memory as well, and closes the journal.
       #   @return [void]
 
-      # @!method drop_dead
-      #   Lets go of everything and touches no file, as a crash would leave it.
+      # @!method abort
+      #   Releases everything and writes nothing, as in a crash.
       #   @return [void]
 
       # @!method connect(now:, address: "")
@@ -72,27 +72,27 @@ module Hikyaku
       #   @raise [TooManyConnections]
 
       # @!method receive(session, bytes, now:, wall:)
-      #   @param bytes [String] as they came: any part of frames
-      #   @return [Boolean] false when nothing more is to be read from it
+      #   @param bytes [String] any part of the stream
+      #   @return [Boolean] false: read no more from this session
 
       # @!method disconnect(session, now:, wall:)
-      #   The connection is gone: what was out comes back.
+      #   The connection is closed: unsettled messages return to their queues.
       #   @return [void]
 
       # @!method full?(session)
-      #   @return [Boolean] it has as many unanswered requests as it may: read nothing from it for now
+      #   @return [Boolean] it has as many unanswered requests as it may have: pause reading
 
-      # @!method over?(session)
-      #   @return [Boolean] nothing more is to be read, and everything was taken: close it
+      # @!method finished?(session)
+      #   @return [Boolean] it has ended and its output was taken: close the connection
 
       # @!method next_ready
-      #   @return [Object, nil] a session that has something to be sent and is not blocked
+      #   @return [Object, nil] a session that has output and is not blocked
 
       # @!method take(session, max_bytes)
-      #   @return [String] what is to be sent next; stays taken until `wrote`
+      #   @return [String] its next output, which is fixed until `wrote`
 
       # @!method wrote(session, count)
-      #   @param count [Integer] bytes that were sent; fewer than taken: it is blocked until `writable`
+      #   @param count [Integer] bytes that were written; fewer than taken: the session is blocked until `writable`
       #   @return [void]
 
       # @!method writable(session)
@@ -104,7 +104,7 @@ module Hikyaku
       # @!method permit(serial, permissions, until_ms: nil, now:, wall:)
       #   @param serial [Integer] of the session: AuthRequest#serial
       #   @param permissions [Array<Permission>]
-      #   @return [Boolean] false: the session is gone
+      #   @return [Boolean] false: the session has ended
 
       # @!method refuse(serial, sentence)
       #   @return [Boolean]
@@ -113,28 +113,28 @@ module Hikyaku
       #   @return [void]
 
       # @!method next_tick
-      #   @return [Float, nil] when it wants to be ticked, on the clock of `now`
+      #   @return [Float, nil] when the next `tick` is due, on the clock of `now`
 
       # @!method commit(wall:)
       #   @return [void]
-      #   @raise [StorageFailed] after which it takes nothing any more
+      #   @raise [StorageFailed] the engine accepts nothing more
 
       # @!method work
-      #   Runs what may take long here and now, until there is nothing left, and acknowledges what is synced.
+      #   Runs all work that waits for the disk in the calling thread, and acknowledges what is synced.
       #   @return [void]
 
       # @!method sync_wanted?
-      #   @return [Boolean] whether somebody waits for the disk
+      #   @return [Boolean] whether requests wait for fdatasync
 
       # @!method sync
-      #   What `work` does for the disk, a piece of it, in any thread; the next `commit` acknowledges what is synced.
+      #   Runs fdatasync once, in any thread. The next `commit` acknowledges what is synced.
       #   @return [void]
 
       # @!method space_wanted?
       #   @return [Boolean] whether segments are to be made or removed
 
       # @!method make_space
-      #   What `work` does for that, in any thread, which may be another than that of `sync`.
+      #   Makes or removes one segment, in any thread, which may be another than that of `sync`.
       #   @return [void]
 
       # @!method drain(retry_after_ms)

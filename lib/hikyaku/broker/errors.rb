@@ -4,11 +4,11 @@ require_relative "../error"
 
 module Hikyaku
   module Broker
-    # The engine has as many sessions as it may.
+    # The engine has as many sessions as it may have.
     class TooManyConnections < LimitExceeded
     end
 
-    # The journal could not be written: what was not acknowledged is in doubt, and the broker takes nothing any more.
+    # The journal could not be written. The outcome of unacknowledged requests is unknown, and the broker accepts nothing more.
     class StorageFailed < StandardError
       include Error
     end

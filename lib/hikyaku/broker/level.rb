@@ -4,23 +4,23 @@ module Hikyaku
   module Broker
     # What an acknowledged message survives (docs/protocol.md, section 1).
     module Level
-      # The broker has it.
+      # The memory of the broker.
       MEMORY = 0
-      # The kernel has it: it survives the death of the process.
+      # The page cache of the kernel: it survives the death of the process.
       WRITTEN = 1
-      # The disk has it: it survives a loss of power.
+      # The disk: it survives a loss of power.
       SYNCED = 2
       # In a SEND: the broker chooses.
-      USUAL = 255
+      DEFAULT = 255
 
-      # Words for people and settings.
+      # Names in settings and output.
       NAMES = %i[memory written synced].freeze
 
       module_function
 
       def number(level)
         case level
-        when nil, USUAL then USUAL
+        when nil, DEFAULT then DEFAULT
         when MEMORY..SYNCED then level
         else NAMES.index(level.to_s.to_sym) || raise(ArgumentError, "no level is called #{level.inspect}; there are #{NAMES.join(", ")}")
         end

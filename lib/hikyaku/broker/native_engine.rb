@@ -41,7 +41,7 @@ module Hikyaku
 
       def close(now:, wall:) = check(_close(now, wall))
 
-      def drop_dead = _drop_dead
+      def abort = _drop_dead
 
       def connect(now:, address: "")
         number = @last_number += 1
@@ -59,7 +59,7 @@ module Hikyaku
 
       def full?(session) = _full(session)
 
-      def over?(session) = _over(session)
+      def finished?(session) = _over(session)
 
       def next_ready
         number = _next_ready

@@ -2,7 +2,7 @@
 
 module Hikyaku
   module Broker
-    # Queues, and what somebody may do with them (docs/protocol.md, section 11).
+    # Queues, and the rights of a client to them (docs/protocol.md, section 11).
     class Permission
       # Bits of `rights`.
       SEND = 1

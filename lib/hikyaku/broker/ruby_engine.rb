@@ -58,7 +58,7 @@ module Hikyaku
         clear
       end
 
-      def drop_dead
+      def abort
         @parts.closed = true
         @store&.abandon
         clear
@@ -90,7 +90,7 @@ module Hikyaku
         session.unacked >= @limits.window_messages || session.unacked_bytes >= @limits.window_bytes || session.answers_unread?
       end
 
-      def over?(session) = session.ended? && session.buffer.empty?
+      def finished?(session) = session.ended? && session.buffer.empty?
 
       def next_ready = @output.next_ready
 
@@ -192,9 +192,9 @@ module Hikyaku
 
       def parts(storage, segment_bytes, level, open)
         highest = storage ? Level::SYNCED : Level::MEMORY
-        max_identities = [@limits.max_identities, (Engine.identities_most(segment_bytes) if storage)].compact.min
+        max_identities = [@limits.max_identities, (Engine.max_identities(segment_bytes) if storage)].compact.min
         Parts.new(limits: @limits, clock: @clock, levels: Levels.new(highest, [level || Level::WRITTEN, highest].min), max_identities: max_identities,
-          max_stored: (Engine.message_most(segment_bytes, max_identities) if storage), open: open)
+          max_stored: (Engine.max_message_bytes(segment_bytes, max_identities) if storage), open: open)
       end
 
       def open_storage(folder, options)

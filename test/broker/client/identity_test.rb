@@ -149,7 +149,7 @@ class BrokerClientIdentityTest < Minitest::Test
     address = Struct.new(:path) do
       def unix? = true
 
-      def usual? = true
+      def default? = true
     end.new(@broker.address.delete_prefix("unix:"))
     connect = -> { Client::Transport.connect(address, lock: Mutex.new, max_frame: 4096) }
     connect.call.close

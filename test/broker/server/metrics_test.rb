@@ -57,7 +57,7 @@ class BrokerMetricsTest < Minitest::Test
 
   test "the waits for the disk are one summary" do
     lines = show.lines(chomp: true).grep(/sync_seconds/).map { |line| line.delete_prefix("# ") }
-    assert_equal ["HELP hikyaku_broker_sync_seconds Times that the disk was waited for", "TYPE hikyaku_broker_sync_seconds summary",
+    assert_equal ["HELP hikyaku_broker_sync_seconds Times of fdatasync", "TYPE hikyaku_broker_sync_seconds summary",
       "hikyaku_broker_sync_seconds_sum 2.5", "hikyaku_broker_sync_seconds_count 5"], lines
   end
 

@@ -103,7 +103,7 @@ class BrokerReactorTest < Minitest::Test
     start
     connect.write("F")
     assert_instance_of Hikyaku::Broker::StorageFailed, @thread.value
-    assert_includes @engine.events.map(&:first), :drop_dead
+    assert_includes @engine.events.map(&:first), :abort
     refute_includes @engine.events.map(&:first), :close
     assert ended?(@clients.first)
     assert_nil @reactor.stats
@@ -131,7 +131,7 @@ class BrokerReactorTest < Minitest::Test
     start
     connect.write("M")
     assert_instance_of NoMemoryError, @thread.value
-    assert_includes @engine.events.map(&:first), :drop_dead
+    assert_includes @engine.events.map(&:first), :abort
     assert ended?(@clients.first)
     refute File.exist?("/broker.sock")
   end

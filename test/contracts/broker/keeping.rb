@@ -315,7 +315,7 @@ module BrokerContract
       begin_engine(storage: true)
       client.sends("q", "delayed", level: 1, delay: 10_000)
       client.sends("q", "short", level: 1, time_to_live: 20_000)
-      @engine.drop_dead
+      @engine.abort
       @wall -= 1_000_000_000
       start_engine
       wait(10.1)

@@ -131,7 +131,7 @@ module BrokerContract
 
     test "a journal whose segments begin with all names is read, and shrinks" do
       begin_engine(storage: true, segment_bytes: SEGMENT)
-      @engine.drop_dead
+      @engine.abort
       FileUtils.rm_rf(@folder)
       FileUtils.mkdir_p(@folder)
       write_journal(3) do |journal, number, records|
@@ -149,7 +149,7 @@ module BrokerContract
         assert_equal 7, @welcome.low
         client("made-003", epoch: 1)
         assert_equal 0, @welcome.low
-        @engine.drop_dead
+        @engine.abort
       end
       assert_operator records_on_disk.values.last.size, :<, 15
       start_engine
@@ -163,7 +163,7 @@ module BrokerContract
 
     test "a segment with a name that another one needs stays as long as that one" do
       begin_engine(storage: true, segment_bytes: SEGMENT)
-      @engine.drop_dead
+      @engine.abort
       FileUtils.rm_rf(@folder)
       FileUtils.mkdir_p(@folder)
       # As a salvage may part what stood in one segment.

@@ -92,7 +92,7 @@ module BrokerContract
     test "an engine that has let go of everything lets another have the journal" do
       begin_engine(storage: true)
       assert_raises(Hikyaku::Error) { new_engine(now: @now, wall: @wall, storage: @folder) }
-      @engine.drop_dead
+      @engine.abort
       start_engine
       assert_taken client.sends("q", "a", level: 1)
     end

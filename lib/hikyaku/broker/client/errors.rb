@@ -78,67 +78,27 @@ module Hikyaku
         end
       end
 
-      # The broker could not parse a frame.
+      # The messages below say what each of them means.
       class Malformed < Refused; end
-
-      # The broker does not allow the frame in this state.
       class Unexpected < Refused; end
-
-      # Client and broker have no version of the protocol in common.
       class WrongVersion < Refused; end
-
-      # The credentials are missing, wrong or expired.
       class Unauthorized < Refused; end
-
-      # The client has no permission for this queue.
       class Forbidden < Refused; end
-
-      # Another client has connected under this identity.
       class Fenced < Refused; end
-
-      # The message or frame exceeds a limit of the broker.
       class TooBig < Refused; end
-
-      # A field has an invalid value.
       class Invalid < Refused; end
-
-      # The queue does not exist.
       class NoSuchQueue < Refused; end
-
-      # The message does not exist.
       class NoSuchMessage < Refused; end
-
-      # The subscription does not exist.
       class NoSuchSubscription < Refused; end
-
-      # The lease of the delivery has ended.
       class Stale < Refused; end
-
-      # The broker does not offer the requested level.
       class NoSuchLevel < Refused; end
-
-      # The number of a message is too far above the lowest unsettled one.
       class OutOfSequence < Refused; end
-
-      # The queue is full.
       class QueueFull < Refused; end
-
-      # The broker has too little memory, or this client too many requests.
       class Overloaded < Refused; end
-
-      # The broker's disk is full.
       class DiskFull < Refused; end
-
-      # The broker is stopping.
       class Draining < Refused; end
-
-      # The broker's storage has failed.
       class StorageFailed < Refused; end
-
-      # The broker has received nothing for two heartbeats.
       class Idle < Refused; end
-
-      # There are too many connections, subscriptions or queues.
       class LimitReached < Refused; end
 
       class Refused

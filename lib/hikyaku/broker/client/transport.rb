@@ -39,7 +39,7 @@ module Hikyaku
 
           def dial(address)
             if address.unix?
-              check_owner(address) if address.usual?
+              check_owner(address) if address.default?
               UNIXSocket.new(address.path)
             else
               Socket.tcp(address.host, address.port, connect_timeout: CONNECT_TIMEOUT).tap { |socket| socket.setsockopt(:TCP, :NODELAY, true) }

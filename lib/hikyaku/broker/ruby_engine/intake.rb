@@ -109,7 +109,7 @@ module Hikyaku
           [taken, duplicates, refusals]
         end
 
-        def level_of(frame) = (frame.level == Level::USUAL) ? @parts.levels.default : frame.level
+        def level_of(frame) = (frame.level == Level::DEFAULT) ? @parts.levels.default : frame.level
 
         # Checks what holds for every message, also for one that was taken before. Returns the key of its queue, or refuses and returns nil.
         def check_form(session, frame, level)

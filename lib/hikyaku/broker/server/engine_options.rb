@@ -25,7 +25,7 @@ module Hikyaku
 
         def self.identities(config, storage)
           wanted = config.broker_max_identities or return 0
-          most = Engine.identities_most(config.broker_segment_bytes)
+          most = Engine.max_identities(config.broker_segment_bytes)
           return wanted if storage.nil? || wanted <= most
           raise ConfigError, "#{config.origin(:broker_max_identities)}: half a segment of #{config.broker_segment_bytes} bytes holds #{most} identities, not #{wanted}; " \
             "give a lower number, or raise #{config.flag(:broker_segment_bytes)}"

@@ -137,7 +137,7 @@ module Hikyaku
         rescue Exception => error # standard:disable Lint/RescueException
           # NoMemoryError as well: a process without this thread would live on and serve no client.
           send_last_output(error)
-          @engine.drop_dead
+          @engine.abort
           error
         ensure
           clear
@@ -314,7 +314,7 @@ module Hikyaku
         # Stops and resumes reading as the engine wants.
         def update(peer)
           session = peer.session
-          return @closing << peer if peer.ending && @engine.over?(session)
+          return @closing << peer if peer.ending && @engine.finished?(session)
           full = @engine.full?(session)
           return if full == peer.full
           peer.full = full
@@ -338,7 +338,7 @@ module Hikyaku
           @engine.wrote(session, written)
           @unauthenticated.delete(peer) if written > 0 && !@unauthenticated.empty?
           block(peer) if written < bytes.bytesize
-          @closing << peer if @engine.over?(session)
+          @closing << peer if @engine.finished?(session)
         end
 
         def block(peer)

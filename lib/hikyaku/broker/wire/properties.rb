@@ -3,7 +3,7 @@
 module Hikyaku
   module Broker
     module Wire
-      # Pairs of a name and a value that travel with a message (docs/protocol.md, section 4).
+      # The properties of a message, as bytes (docs/protocol.md, section 4).
       module Properties
         module_function
 
@@ -19,7 +19,7 @@ module Hikyaku
         end
 
         def parse(bytes)
-          raise ArgumentError, "these properties are not well-formed" unless well_formed?(bytes)
+          raise ArgumentError, "the properties are not well-formed" unless well_formed?(bytes)
           pairs = {}
           at = 0
           while at < bytes.bytesize
@@ -32,7 +32,7 @@ module Hikyaku
           pairs
         end
 
-        # Pairs that fill the bytes exactly, each with a name.
+        # @return [Boolean] pairs with a name each fill the bytes exactly
         def well_formed?(bytes, size = bytes.bytesize)
           at = 0
           while at < size
