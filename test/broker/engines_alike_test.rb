@@ -59,7 +59,7 @@ class BrokerEnginesAlikeTest < Minitest::Test
   def documented_session
     text = File.read(File.expand_path("../../docs/protocol.md", __dir__))[/^## 12\..*?^```\n(.*?)^```/m, 1]
     frames = text.scan(/^([<>]) .*\n((?:    .*\n)+)/).map { |side, hex| [side, [hex.delete(" \n")].pack("H*")] }
-    frames.slice_before { |side,| side == ">" }.map { |(_, sent), *answers| [sent, answers.map(&:last)] }
+    frames.slice_before { |side, _| side == ">" }.map { |(_, sent), *answers| [sent, answers.map(&:last)] }
   end
 
   test "the session that docs/protocol.md shows is that of each engine, byte for byte" do

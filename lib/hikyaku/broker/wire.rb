@@ -21,7 +21,6 @@ module Hikyaku
       private_constant :BYTE, :SHORT, :WORD, :LONG
 
       class << self
-        # @param seconds [Numeric]
         # @return [Integer] milliseconds
         # @raise [ArgumentError] the field would overflow
         def milliseconds(seconds)

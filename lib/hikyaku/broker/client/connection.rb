@@ -90,7 +90,6 @@ module Hikyaku
 
         # Sends a request, and waits for the answer. It is not repeated when the transport breaks.
         #
-        # @yieldparam id [Integer]
         # @yieldreturn [String] the frame
         def request(timeout, &frame)
           pending = @lock.synchronize do
@@ -123,7 +122,6 @@ module Hikyaku
 
         # Waits for the answers to what was sent, and closes.
         #
-        # @param deadline [Float, nil]
         # @return [Boolean] every request has its answer, and the broker has read everything
         def close(deadline)
           flush
@@ -153,7 +151,6 @@ module Hikyaku
 
         def next_id = @last_id += 1
 
-        # @return [Pending]
         def enqueue_request
           id = next_id
           @transport.enqueue(yield(id))

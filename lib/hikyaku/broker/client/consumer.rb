@@ -88,7 +88,6 @@ module Hikyaku
         # Sends the frame that settles a delivery.
         #
         # @yieldparam id [Integer] of the request; 0: the broker answers only if it refuses
-        # @yieldreturn [String]
         # @return [Boolean, Symbol] as {Delivery#ack}
         def settle(delivery, wait:, &frame)
           tell(delivery, wait, frame) { remove(delivery, :settled) }

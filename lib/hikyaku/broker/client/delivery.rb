@@ -32,9 +32,6 @@ module Hikyaku
         # @return [String] name of the queue, or the identity of the client whose own queue it is
         attr_reader :queue
 
-        # @param push [Wire::Frames::Push]
-        # @param queue [String]
-        # @param consumer [Consumer]
         # @param transport [Transport] that has brought it
         # @param now [Float] seconds on the monotonic clock
         # @api private
@@ -158,7 +155,6 @@ module Hikyaku
         # @return [String] without the payload
         def inspect = "#<#{self.class.name} #{number} of message #{id} in #{queue.inspect}#{" stale" if stale?}#{" settled" if settled?}>"
 
-        # @return [Transport]
         # @api private
         attr_reader :transport
 
@@ -166,7 +162,6 @@ module Hikyaku
         # @api private
         def kept? = @kept
 
-        # @param kept [Boolean]
         # @api private
         attr_writer :kept
 

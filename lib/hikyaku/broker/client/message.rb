@@ -26,7 +26,6 @@ module Hikyaku
           @packed = properties.empty? ? "" : Wire::Properties.pack(properties.transform_values(&:to_s))
         end
 
-        # @return [Integer]
         # @api private
         def bytesize = @payload.bytesize + @packed.bytesize
       end

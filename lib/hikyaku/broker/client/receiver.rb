@@ -34,12 +34,7 @@ module Hikyaku
         # @return [Integer] bytes that may be unsettled at once; 0: any number
         attr_reader :credit_bytes
 
-        # @param consumer [Consumer]
-        # @param number [Integer]
-        # @param queue [String]
         # @param own [Boolean] it is the client's own queue
-        # @param credit [Integer]
-        # @param credit_bytes [Integer]
         # @param lease [Integer] milliseconds; 0: the broker's default
         # @param report_start [Boolean] the broker is told when work on a message begins
         # @param timeout [Numeric, nil, false] seconds that a block of {#work} may run; nil or false: any number
@@ -133,7 +128,6 @@ module Hikyaku
         # Waits until the broker has accepted the subscription.
         #
         # @param timeout [Numeric, nil] seconds
-        # @return [self]
         # @raise [Refused, Unreachable]
         # @api private
         def await(timeout)
@@ -151,7 +145,6 @@ module Hikyaku
 
         # The methods below are called with the connection's lock.
 
-        # @return [String]
         # @api private
         def frame(id)
           Wire.subscribe(subscription: @number, name: @own ? "" : @queue, id: id, kind: @own ? 1 : 0, credit: offered_credit,
@@ -169,7 +162,6 @@ module Hikyaku
         # @api private
         attr_writer :paused
 
-        # @return [Boolean]
         # @api private
         def paused? = !!@paused
 
@@ -179,7 +171,6 @@ module Hikyaku
 
         # The program takes deliveries, or touches one that it works on.
         #
-        # @param time [Float]
         # @api private
         def attended(time)
           @attended_at = time

@@ -25,35 +25,14 @@ module Hikyaku
           def item_bytes(message) = message.bytesize + ITEM_BYTES
         end
 
-        # @return [Pending] the result of the whole request
-        attr_reader :pending
-        # @return [Integer] messages
-        attr_reader :count
-        # @return [Integer] bytes of its frame, or of the PUSH where that is longer
-        attr_reader :bytes
-        # @return [Integer] messages of the whole request before the first one of this part
-        attr_reader :offset
-        # @return [SendRequest] the request of which this is a part, or itself
-        attr_reader :whole
+        # `bytes` are those of its frame, or of the PUSH where that is longer, `offset` the messages of the whole request before this part.
+        attr_reader :pending, :count, :bytes, :offset, :whole
+        # `number` is that of its first message, and the id of the request; it is doubtful when an earlier client of the identity may have used it.
+        # `order` is its place among all requests. It was transmitted to a connection, held for the next one by a broker that drains, or is
+        # queued in the {RetransmitQueue}.
+        attr_accessor :number, :order, :doubtful, :transmitted, :held, :queued
 
-        # The number of its first message, which is also the id of the request.
-        attr_accessor :number
-        # Its place in the order in which requests were made.
-        attr_accessor :order
-        # An earlier client of the same identity may have used its number.
-        attr_accessor :doubtful
-        # It was given to a connection.
-        attr_accessor :transmitted
-        # A draining broker has refused it: it waits for the next connection.
-        attr_accessor :held
-        # It is in the {RetransmitQueue}.
-        attr_accessor :queued
-
-        # @param pending [Pending]
-        # @param queue [String] the destination
-        # @param messages [Array<Message>] more than one: a SEND_BATCH
-        # @param numbered [Boolean] the messages carry sequence numbers
-        # @param fields [Hash] kind, level, priority, delay and time_to_live of the frame
+        # `fields` are kind, level, priority, delay and time_to_live of the frame.
         def initialize(pending, queue, messages, numbered: true, fields: {})
           @pending = pending
           @queue = queue
@@ -73,9 +52,7 @@ module Hikyaku
           Wire.send_message(id: @number, sequence: sequence, to: @queue, payload: message.payload, properties: message.packed, **@fields)
         end
 
-        # @param from [Integer] messages of this request before the part
-        # @param count [Integer]
-        # @return [SendRequest] a request that is to be sent in place of these messages
+        # A request that is sent in place of some of the messages.
         def part(from, count)
           @whole.transmitted = true
           dup.become_part(from, count)
@@ -84,13 +61,11 @@ module Hikyaku
         # Bytes of the payload where it is one message, for an error.
         def payload_bytes = batch? ? nil : @messages.first.payload.bytesize
 
-        # @param results [Array<Receipt, Refused>] one for each message
         def resolve(results)
           whole? ? complete(results) : @whole.collect(@offset, results)
         end
 
-        # @param results [Array<Receipt, Refused, nil>] nil: the message is sent again
-        # @param from [Integer] messages of this request before the first result
+        # A message without a result is sent again.
         def collect(from, results)
           return @whole.collect(@offset + from, results) unless whole?
           @results ||= Array.new(@count)

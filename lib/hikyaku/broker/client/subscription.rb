@@ -7,7 +7,6 @@ module Hikyaku
     class Client
       # A receiver and the threads that process its deliveries, as {Client#subscribe} returns it.
       class Subscription
-        # @param receiver [Receiver]
         # @param concurrency [Integer] threads
         # @param options [Hash] of {Receiver#work}
         # @api private

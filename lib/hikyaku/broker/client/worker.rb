@@ -33,8 +33,6 @@ module Hikyaku
         end
 
         # Stops renewing the lease of a block that has run for too long.
-        #
-        # @return [Delivery, nil]
         def overdue(time)
           delivery = @delivery
           return if delivery.nil? || @limit_at.nil? || time < @limit_at

@@ -22,9 +22,6 @@ module Hikyaku
         end
 
         # Starts the threads. They take requests from the source until it returns nil, and call the block with each decision.
-        #
-        # @yieldparam request [AuthRequest]
-        # @yieldparam decision [Decision]
         def start(source = @requests.method(:pop))
           @threads = Array.new(THREADS) do |number|
             Thread.new do
