@@ -84,6 +84,12 @@ class BrokerClientReceiverTest < Minitest::Test
     assert_equal false, deliveries[0].dead("x")
   end
 
+  test "an acknowledgement that no caller waits for is sent long before its lease is renewed" do
+    heard = delivering({lease: 3_600_000})
+    assert_equal :unconfirmed, client.receiver("q").receive(timeout: 5).ack
+    assert_equal [1, 1], next_of(heard, :FREE).then { |frame| [number(frame.first), number(frame.last)] }
+  end
+
   test "a dead letter gets a reason that fits" do
     heard = delivering({})
     client.receiver("q").receive(timeout: 60).dead("\u00E9" * 1000)
