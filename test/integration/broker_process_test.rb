@@ -143,7 +143,7 @@ class BrokerProcessTest < Minitest::Test
 
   test "without storage it says so, and refuses what memory cannot promise" do
     broker = start(storage: false)
-    eventually("its word") { broker.log.include?("level memory is all there is") }
+    eventually("its word") { broker.log.include?("level memory is the only one") }
     sender = client(broker)
     assert_equal :memory, sender.send_message("orders", "x").level
     error = assert_raises(Client::Refused) { sender.send_message("orders", "x", level: :synced) }
