@@ -263,7 +263,8 @@ module Hikyaku
 
         # Acknowledgements are enqueued last, so that one frame covers as many as possible.
         def take(transport)
-          @consumer.enqueue_acks unless transport.writing?
+          return if transport.writing?
+          @consumer.enqueue_acks
           transport.take
         end
 

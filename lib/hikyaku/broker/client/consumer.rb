@@ -19,11 +19,12 @@ module Hikyaku
         REJECT = 1
         private_constant :MAX_ACKS, :REJECT
 
-        attr_reader :lock
+        attr_reader :lock, :owner
 
         def initialize(connection)
           @connection = connection
           @lock = connection.lock
+          @owner = connection.owner
           @receivers = {}
           @subscribing = {}
           @workers = {}.compare_by_identity
@@ -32,8 +33,6 @@ module Hikyaku
         end
 
         # --- for receivers, deliveries and workers ---
-
-        def owner = @connection.owner
 
         def flush = @connection.flush
 
@@ -114,9 +113,9 @@ module Hikyaku
         def start(delivery)
           @lock.synchronize do
             return false unless out?(delivery)
-            transport.enqueue(Wire.receipt(id: delivery.number))
+            delivery.transport.enqueue(Wire.receipt(id: delivery.number))
           end
-          flush
+          @connection.flush
           true
         end
 
@@ -199,7 +198,7 @@ module Hikyaku
         def empty? = @deliveries.empty?
 
         def enqueue_acks
-          @deliveries.each_ack_frame { |frame| transport.enqueue(frame) } if transport
+          @deliveries.each_ack_frame { |frame| transport.enqueue(frame) } if @deliveries.acked? && transport
         end
 
         def renew_leases(time)
@@ -227,7 +226,9 @@ module Hikyaku
         def transport = @connection.transport
 
         # A forked child does not settle what its parent has received.
-        def out?(delivery) = delivery.state == :out && !transport.nil? && delivery.transport.equal?(transport) && owner == Process.pid
+        def out?(delivery)
+          delivery.state == :out && (current = transport) && delivery.transport.equal?(current) && @owner == Process.pid
+        end
 
         def request_subscription(receiver)
           id = @connection.next_id

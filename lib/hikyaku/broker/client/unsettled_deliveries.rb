@@ -23,6 +23,8 @@ module Hikyaku
 
         def empty? = @out.empty? && @acked.empty?
 
+        def acked? = !@acked.empty?
+
         def acked_count = @acked.size
 
         # @return [Boolean] {#renew_at} is earlier now
@@ -56,7 +58,7 @@ module Hikyaku
 
         # Removes and yields the frames that report the acknowledgements.
         def each_ack_frame
-          return if @acked.empty?
+          return unless acked?
           acked = @acked
           @acked = []
           return yield Wire.free(first: acked.first) if acked.size == 1
