@@ -7,8 +7,8 @@ require_relative "client/batch"
 require_relative "client/credentials"
 require_relative "client/driver"
 require_relative "client/memory"
-require_relative "client/notice"
-require_relative "client/request_manager"
+require_relative "client/notification"
+require_relative "client/dispatcher"
 require_relative "client/settings"
 require_relative "part"
 require_relative "request"
@@ -64,7 +64,7 @@ module Hikyaku
       #   the Retry-After that it says (section 10.2.3), else after half a second, a second, and so on
       # @param max_retry_wait [Numeric] seconds; where a server wants more, or more than what is left of the request's timeout, its answer is given as it is
       # @param raise_for_status [Boolean] whether an answer of the status 400 or above is a failure, {BadStatus}
-      # @param instrumenter [#instrument, nil] is told of each request, as ActiveSupport::Notifications is: see {Notice}
+      # @param instrumenter [#instrument, nil] is told of each request, as ActiveSupport::Notifications is: see {Notification}
       # @param destinations [#call, nil] takes host, port and addresses before a connection is made, gives those that may be used, or raises
       # @param attended [Boolean] whether a thread of its own goes on with what was begun by {#fetch} while nobody waits for it
       # @param options [Hash] those named here that have a default in {Settings#initialize}
@@ -188,7 +188,7 @@ module Hikyaku
       # @api private
       def stream(kind, url, timeout: @settings.total, **request) = begun(kind, url, timeout: timeout, **request)
 
-      # Nobody wants these any more. Those that would hold up what is asked next for longer than a new connection takes are let go, see {Abandonment}.
+      # Nobody wants these any more. Those that would hold up what is asked next for longer than a new connection takes are let go, see {CancellationPolicy}.
       # So are those of a server that says nothing. The others come.
       #
       # @param fetches [Array<Fetch>]
@@ -246,7 +246,7 @@ module Hikyaku
 
       def begin_anew
         @driver = Driver.new(attended: @attended)
-        @manager = RequestManager.new(@settings, @driver, @memory, clock: Support::Clock::WALL)
+        @manager = Dispatcher.new(@settings, @driver, @memory, clock: Support::Clock::WALL)
       end
 
       def cache_of(cache)
@@ -316,7 +316,7 @@ module Hikyaku
 
       def submit(kind, request, terms, *news)
         fetch = kind.new(request.address.url, @manager, @driver, terms, *news)
-        fetch.notice = Notice.new(@settings.instrumenter, request, @driver.now) if @settings.instrumenter
+        fetch.notice = Notification.new(@settings.instrumenter, request, @driver.now) if @settings.instrumenter
         @manager.submit(request, fetch)
         fetch
       end

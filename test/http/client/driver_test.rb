@@ -16,7 +16,7 @@ class HTTPClientDriverTest < Minitest::Test
     @skew = 0
     @driver = Client::Driver.new(clock: -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) + @skew })
     settings = Client::Settings.new(proxy: nil, max_connections: 1)
-    @manager = Client::RequestManager.new(settings, @driver, Client::Memory.new(nil), clock: -> { Process.clock_gettime(Process::CLOCK_REALTIME) })
+    @manager = Client::Dispatcher.new(settings, @driver, Client::Memory.new(nil), clock: -> { Process.clock_gettime(Process::CLOCK_REALTIME) })
   end
 
   def teardown = @driver.synchronize { @manager.close }
@@ -135,7 +135,7 @@ class HTTPClientDriverTest < Minitest::Test
   def fetch_all(urls, total: nil)
     @driver.synchronize do
       fetches = urls.map do |url|
-        fetch = Client::Fetch.new(url, @manager, @driver, Client::Terms.new(total: total))
+        fetch = Client::Fetch.new(url, @manager, @driver, Client::RequestOptions.new(total: total))
         fetch.tap { @manager.submit(Hikyaku::HTTP::Request.new("GET", url), fetch) }
       end
       fetches.tap { @driver.nudge }

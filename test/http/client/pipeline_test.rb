@@ -3,7 +3,7 @@
 require "test_helper"
 require "hikyaku/http/client/exchange"
 require "hikyaku/http/client/pipeline"
-require "hikyaku/http/client/tags"
+require "hikyaku/http/client/entity_tags"
 require "hikyaku/http/request"
 
 class HTTPClientPipelineTest < Minitest::Test
@@ -255,7 +255,7 @@ class HTTPClientPipelineTest < Minitest::Test
   end
 
   test "entity tags are compared with what is known" do
-    @pipeline = Pipeline.new(tags: Client::Tags.new)
+    @pipeline = Pipeline.new(tags: Client::EntityTags.new)
     tagged = ->(status, tag) { receive("HTTP/1.1 #{status} OK\r\nETag: \"#{tag}\"\r\nContent-Length: 0\r\n\r\n") }
     ask("/1", "/2", "/3")
     [[200, "1"], [200, "2"], [404, "3"]].each { |status, tag| tagged.call(status, tag) }

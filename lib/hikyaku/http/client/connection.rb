@@ -1,20 +1,20 @@
 # frozen_string_literal: true
 
-require_relative "incoming"
-require_relative "lateness"
-require_relative "line"
-require_relative "opening"
-require_relative "outgoing"
-require_relative "patience"
+require_relative "response_reader"
+require_relative "stall_detector"
+require_relative "access_link"
+require_relative "connector"
+require_relative "request_writer"
+require_relative "connection_timeouts"
 require_relative "pipeline"
-require_relative "silence"
+require_relative "idle_timer"
 require_relative "transport"
-require_relative "wire"
+require_relative "request_serializer"
 
 module Hikyaku
   module HTTP
     class Client
-      # One connection to a server, and what is under way on it. It never waits: {ServerManager} says what to ask, the driver when to go on.
+      # One connection to a server, and what is under way on it. It never waits: {OriginPool} says what to ask, the driver when to go on.
       #
       #     opening ──► open ──► last (nothing more is asked) ──► closed
       #
@@ -38,22 +38,22 @@ module Hikyaku
 
         attr_accessor :held
 
-        def initialize(route, settings, owner:, wake:, now:, line: Line.new)
+        def initialize(route, settings, owner:, wake:, now:, line: AccessLink.new)
           @route = route
           @settings = settings
           @owner = owner
-          @opening = Opening.new(route, settings, wake: wake)
+          @opening = Connector.new(route, settings, wake: wake)
           @pipeline = Pipeline.new(tags: settings.tags, **settings.limits)
-          @patience = Patience.new(route, settings.timeouts)
+          @patience = ConnectionTimeouts.new(route, settings.timeouts)
           @line = line
-          @silence = Silence.new(line)
-          @outgoing = Outgoing.new
+          @silence = IdleTimer.new(line)
+          @outgoing = RequestWriter.new
           @asked = @brought = 0
           @rested = 0.0
           @moved_at = @written_at = now
           @io = @refused = @paused_at = @before = nil
           @cautious = @probing = @held = @closed = @far = false
-          @incoming = Incoming.new(@pipeline, halted: -> { @closed || @paused_at }, tell: method(:tell))
+          @incoming = ResponseReader.new(@pipeline, halted: -> { @closed || @paused_at }, tell: method(:tell))
         end
 
         def open? = !@io.nil? && !@closed
@@ -74,7 +74,7 @@ module Hikyaku
         # at once than it has brought (RFC 5681, section 3.1).
         def due(mean)
           return 0.0 if paused? || unanswered.empty?
-          burst = [Link::INITIAL_BURST + @brought, Lateness::LARGE_BYTES].min
+          burst = [PathEstimator::INITIAL_BURST + @brought, StallDetector::LARGE_BYTES].min
           return burst.to_f unless mean
           rest = @pipeline.response&.content_length&.-(@pipeline.came_of_response)
           [burst, LARGER * ((unanswered.size - 1) * mean + (rest || mean))].min.to_f
@@ -109,7 +109,7 @@ module Hikyaku
 
         attr_reader :rested
 
-        # Asks. What is asked together is written together; see {Outgoing#add_in_pieces} for a long way.
+        # Asks. What is asked together is written together; see {RequestWriter#add_in_pieces} for a long way.
         def ask(exchanges, now, round_trip: nil, enough: nil)
           @written_at = now if @outgoing.empty?
           if (was_idle = idle?)
@@ -240,7 +240,7 @@ module Hikyaku
         end
 
         def enter(exchange, now)
-          bytes = Wire.request(exchange.request, @settings, @route, first: @asked.zero?)
+          bytes = RequestSerializer.request(exchange.request, @settings, @route, first: @asked.zero?)
           @asked += 1
           @outgoing.read_from(upload(exchange.request)) if exchange.request.once?
           exchange.sent!(now)
@@ -248,7 +248,7 @@ module Hikyaku
           bytes
         end
 
-        def upload(request) = Upload.new(request.body, request.address.url, request.length)
+        def upload(request) = RequestBody.new(request.body, request.address.url, request.length)
 
         def write(now)
           return if @refused

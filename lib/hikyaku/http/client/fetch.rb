@@ -2,7 +2,7 @@
 
 require_relative "../errors"
 require_relative "../failure"
-require_relative "terms"
+require_relative "request_options"
 
 module Hikyaku
   module HTTP
@@ -28,7 +28,7 @@ module Hikyaku
         attr_writer :notice
 
         # @api private
-        def initialize(url, manager, driver, terms = Terms.new, news = ConditionVariable.new)
+        def initialize(url, manager, driver, terms = RequestOptions.new, news = ConditionVariable.new)
           @url = url
           @manager = manager
           @driver = driver

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../parser"
-require_relative "association"
+require_relative "response_matcher"
 
 module Hikyaku
   module HTTP
@@ -158,7 +158,7 @@ module Hikyaku
           exchange = @unanswered.first
           return interim(response) if response.interim?
           raise Doubtful, "it switches protocols, and nobody asked for that" if response.status == 101
-          doubt = Association.doubt(exchange, response, @batch, tags: @tags)
+          doubt = ResponseMatcher.doubt(exchange, response, @batch, tags: @tags)
           raise Doubtful, doubt if doubt
           known_by(exchange, response) if @tags && response.status == 200
           raise Balked if BALKS.include?(response.status) && exchange.pipelined? && @answered.positive? && @batch_size > 1

@@ -6,9 +6,9 @@ require_relative "../content_coding"
 require_relative "../parser"
 require_relative "../request"
 require_relative "../../version"
-require_relative "identity"
-require_relative "tags"
-require_relative "terms"
+require_relative "client_certificate"
+require_relative "entity_tags"
+require_relative "request_options"
 require_relative "timeouts"
 
 module Hikyaku
@@ -58,13 +58,13 @@ module Hikyaku
           @user_agent = user_agent && Request.new("GET", "http://localhost/", headers: {"user-agent" => user_agent})["user-agent"]
           @codings = ContentCoding.accepted if decode
           @cache = cache
-          @tags = Tags.new
+          @tags = EntityTags.new
           @cookies = cookies
           @unix_socket = unix_socket && socket(unix_socket, proxy, destinations)
           @proxy = (proxy unless @unix_socket)
           @destinations = destinations
           @tls_context = context(ca_file, verify)
-          Identity.of(client_cert, client_key, client_key_password)&.shown_by(@tls_context)
+          ClientCertificate.of(client_cert, client_key, client_key_password)&.shown_by(@tls_context)
           @retries = checked(:retries, retries, 0..MOST_RETRIES)
           @max_retry_wait = checked(:max_retry_wait, max_retry_wait, 0..)
           @raise_for_status = raise_for_status
@@ -78,7 +78,7 @@ module Hikyaku
 
         # Of one request.
         def terms(timeout: @total, retries: @retries, raise_for_status: @raise_for_status)
-          Terms.new(total: seconds(:timeout, timeout), retries: checked(:retries, retries, 0..MOST_RETRIES), raise_for_status: raise_for_status)
+          RequestOptions.new(total: seconds(:timeout, timeout), retries: checked(:retries, retries, 0..MOST_RETRIES), raise_for_status: raise_for_status)
         end
 
         private
