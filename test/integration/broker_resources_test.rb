@@ -58,7 +58,7 @@ class BrokerResourcesTest < Minitest::Test
 
   test "a limit that is given and cannot be kept is said, with the one that counts" do
     broker = start("--max-connections", "5000", rlimit_nofile: 256)
-    said = eventually("the warning") { broker.log[/broker_max_connections is 5000, but only 256 files may be open, which leaves room for (\d+) clients: .*ulimit -n/, 1] }
+    said = eventually("the warning") { broker.log[/broker_max_connections is 5000, but only 256 files may be open, which leaves room for (\d+) clients, and no more are accepted; .*ulimit -n/, 1] }
     # One that says nothing would give its place to the late one after a second.
     said.to_i.times { greeted(broker) }
     late = ending(broker.connect)
