@@ -103,7 +103,7 @@ class CLISendTest < Minitest::Test
     [%w[--delay 99999999999 q], "--delay: expected a number of seconds from 0 to 4294966, got \"99999999999\""], [%w[--ttl 4294967 q], "--ttl: expected a number of seconds from 0 to 4294966"],
     [%w[--ttl -1 q], "--ttl"], [%w[--property x q], "expected NAME=VALUE"], [%w[--property =x q], "expected NAME=VALUE"],
     [%w[--count 0 q], "--count: expected a whole number from 1"], [%w[--lines q x], "give no PAYLOAD"], [%w[--secret-file /does/not/exist q], "cannot be read: no such file"],
-    [["q" * 256], "1 to 255 bytes"], [%w[--connect nowhere q], "no address of a broker"]
+    [["q" * 256], "1 to 255 bytes"], [%w[--connect nowhere q], "is not the address of a broker"]
   ].each_with_index do |(arguments, part), index|
     test "wrong request #{index} is refused" do
       connect = arguments.include?("--connect") ? [] : @broker.flags
