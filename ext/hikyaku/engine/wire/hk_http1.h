@@ -21,8 +21,8 @@
  * begin with white space (section 5.2; not the first line of the fields, nor Content-Length or Transfer-Encoding: see
  * hk_http1_unfold); a Content-Length that is said several times and always the same is told as one (RFC 9110, section
  * 8.6); a Transfer-Encoding of nothing but "identity", without Content-Length, in HTTP/1.1, not of a 1xx, says nothing,
- * so that the body lasts until the connection is closed; a 204 with such a Transfer-Encoding, or a good one, has no body
- * (RFC 9112, section 6.3) and is the last of its connection.
+ * so that the body lasts until the connection is closed; a 204 with such a Transfer-Encoding, or a good one, has no
+ * body (RFC 9112, section 6.3) and is the last of its connection.
  */
 #ifndef HK_HTTP1_H
 #define HK_HTTP1_H
