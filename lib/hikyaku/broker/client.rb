@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "json"
+require_relative "../support/clock"
 require_relative "../support/secret"
 require_relative "address"
 require_relative "level"
@@ -27,6 +28,8 @@ module Hikyaku
     # the broker neither misses a message nor accepts one twice. In a forked child it opens a connection of its own, under another identity;
     # receivers and deliveries stay with the parent.
     class Client
+      include Support::Clock
+
       # Queries of docs/protocol.md, section 9.
       QUERIES = {queues: 1, explain: 2, dead: 3, replay: 4, drop: 5, segments: 6, sessions: 7, purge: 8, identities: 16, drop_identity: 17}.freeze
       # Kinds of destinations.
@@ -411,8 +414,6 @@ module Hikyaku
         # The subscription has ended with an error, which {Subscription#join} raises.
         true
       end
-
-      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
   end
 end

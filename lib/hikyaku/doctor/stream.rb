@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../client/event_source/parser"
+require_relative "../support/clock"
 require_relative "exchange"
 
 module Hikyaku
@@ -9,6 +10,8 @@ module Hikyaku
     #
     # HTML standard, section "Server-sent events".
     class Stream < Exchange
+      extend Support::Clock
+
       Arrival = Struct.new(:event, :at)
       COMMENT = /[\r\n]:/n
       # Arrivals and comments that are kept.
@@ -31,19 +34,16 @@ module Hikyaku
 
       # Reads several streams until the block is content or the time is over.
       def self.wait_all(streams, seconds)
-        deadline = clock + seconds
+        deadline = now + seconds
         loop do
           streams.each(&:pump)
           return true if yield
           open = streams.reject(&:ended)
-          return false if open.empty? || (left = deadline - clock) <= 0
+          return false if open.empty? || (left = deadline - now) <= 0
           # What TLS has read already is not seen by select, so it does not wait long.
           IO.select(open.map(&:io), nil, nil, [left, 0.05].min)
         end
       end
-
-      def self.clock = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-      private_class_method :clock
 
       def stream? = status == 200 && type == "text/event-stream"
 

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../support/clock"
 require_relative "consumer"
 require_relative "errors"
 require_relative "pending"
@@ -20,6 +21,8 @@ module Hikyaku
       # for the answer flushes itself. For the others {#flush_later} wakes the timer thread, which flushes after whatever gathers
       # meanwhile. That thread also renews leases, sends PING and ends blocks that run for too long.
       class Connection
+        include Support::Clock
+
         # Buffered bytes at which a caller that does not wait flushes, too.
         FLUSH_BYTES = 64 * 1024
         # Ids above the numbers of messages, which are ids as well.
@@ -406,8 +409,6 @@ module Hikyaku
         rescue Failure
           false
         end
-
-        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
       end
     end
   end

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../support/clock"
 require_relative "delivery"
 require_relative "errors"
 require_relative "unsettled_deliveries"
@@ -13,6 +14,8 @@ module Hikyaku
       # The client renews a lease while a block runs, but not for longer than the receiver's timeout: the connection's thread for timers
       # calls {#overdue} when the first limit has come.
       class Consumer
+        include Support::Clock
+
         # Acknowledgements that wait to be written together.
         MAX_ACKS = 64
         # Kinds of a NACK.
@@ -278,8 +281,6 @@ module Hikyaku
           send_credit(receiver)
           receiver.withdraw_waiting.each { |delivery| release(delivery) }
         end
-
-        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
       end
     end
   end

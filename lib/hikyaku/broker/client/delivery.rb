@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "json"
+require_relative "../../support/clock"
 require_relative "errors"
 require_relative "../level"
 require_relative "../wire"
@@ -22,6 +23,8 @@ module Hikyaku
       # `delivery.ack(wait: true)` waits for the broker. When the broker refuses what was sent in the background, because the lease had ended, the
       # client's `on_error` gets a {Stale}.
       class Delivery
+        include Support::Clock
+
         MAX_REASON_BYTES = 1024
         # Kinds of a NACK.
         RELEASE = 0
@@ -193,8 +196,6 @@ module Hikyaku
         end
 
         def settle(wait, &frame) = @consumer.settle(self, wait: wait, &frame)
-
-        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
       end
     end
   end

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../support/clock"
 require_relative "errors"
 
 module Hikyaku
@@ -7,6 +8,8 @@ module Hikyaku
     class Client
       # The result of a request that the broker has not answered yet, as {Client#send_async} returns it.
       class Pending
+        include Support::Clock
+
         # @param lock [Mutex] of the connection
         # @api private
         def initialize(lock)
@@ -61,8 +64,6 @@ module Hikyaku
           @done = true
           @answered&.broadcast
         end
-
-        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
       end
     end
   end

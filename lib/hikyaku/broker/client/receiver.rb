@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../support/clock"
 require_relative "errors"
 require_relative "worker"
 require_relative "../wire"
@@ -13,6 +14,7 @@ module Hikyaku
       # that was taken runs: touch it, or let {#work} renew it. When no delivery was taken for the time of `timeout:`, because blocks hang or
       # the program does not ask, the client returns those that wait, and the broker delivers nothing until the program asks again.
       class Receiver
+        include Support::Clock
         include Enumerable
 
         # Seconds before the message of a failed block is delivered again: 1, 2, 4 … 600.
@@ -290,8 +292,6 @@ module Hikyaku
           @report_interval = interval
           @report_at = (time + interval if interval < MAX_REPORT)
         end
-
-        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
       end
     end
   end

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../support/clock"
 require_relative "errors"
 require_relative "retransmit_queue"
 require_relative "send_window"
@@ -12,6 +13,8 @@ module Hikyaku
       #
       # Every method is called with the connection's lock.
       class Sender
+        include Support::Clock
+
         # Messages of a SEND_BATCH, and its bytes before the broker has said how many it accepts.
         MAX_BATCH = 1024
         BATCH_BYTES = 65_536
@@ -126,8 +129,6 @@ module Hikyaku
           request.transmitted = true
           @connection.transport.enqueue(request.frame)
         end
-
-        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
       end
     end
   end

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../support/clock"
 require_relative "errors"
 
 module Hikyaku
@@ -7,6 +8,8 @@ module Hikyaku
     class Client
       # A receiver and the threads that process its deliveries, as {Client#subscribe} returns it.
       class Subscription
+        include Support::Clock
+
         # @param concurrency [Integer] threads
         # @param options [Hash] of {Receiver#work}
         # @api private
@@ -64,8 +67,6 @@ module Hikyaku
 
         # A block that closes its own subscription must not wait for itself.
         def others = @threads - [Thread.current]
-
-        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
       end
     end
   end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "socket"
+require_relative "../../support/clock"
 require_relative "errors"
 require_relative "../wire"
 
@@ -11,6 +12,8 @@ module Hikyaku
       #
       # Frames that are enqueued during a write share the next system call.
       class Transport
+        include Support::Clock
+
         READ_BYTES = 256 * 1024
         # Seconds for connecting, and for the answer to HELLO.
         CONNECT_TIMEOUT = 10
@@ -176,8 +179,6 @@ module Hikyaku
           return if @socket.wait_readable(seconds)
           raise Broken, @heartbeat ? "the broker was silent for two heartbeats" : "the broker did not answer HELLO within #{CONNECT_TIMEOUT} seconds"
         end
-
-        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
       end
     end
   end

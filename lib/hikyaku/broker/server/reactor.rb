@@ -3,6 +3,7 @@
 require "nio"
 require "socket"
 require_relative "../../log/journal/errors"
+require_relative "../../support/clock"
 require_relative "../errors"
 require_relative "../wire"
 require_relative "acceptor"
@@ -20,6 +21,8 @@ module Hikyaku
       #        ▲                                                                                       │
       #        └───────────────────────────────────────────────────────────────────────────────────────┘
       class Reactor
+        include Support::Clock
+
         READ_BYTES = 65_536
         WRITE_BYTES = 131_072
         # Seconds for a client's HELLO and for the answer to it.
@@ -178,7 +181,7 @@ module Hikyaku
 
         def seconds_until_due
           return 0 unless @commands.empty?
-          now = monotonic
+          now = self.now
           due = now + MAX_SELECT
           due = @next_tick if @next_tick && @next_tick < due
           due = @next_sweep if @next_sweep < due && sweep_needed?
@@ -190,7 +193,7 @@ module Hikyaku
 
         # Once a turn: reading a clock costs as much as a small frame.
         def read_clocks
-          @now = monotonic
+          @now = now
           @wall = wall
         end
 
@@ -392,8 +395,6 @@ module Hikyaku
         end
 
         def log(error) = @logger.error("broker: #{error.class}: #{error.message} (#{error.backtrace&.first})")
-
-        def monotonic = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
         def wall = Process.clock_gettime(Process::CLOCK_REALTIME, :millisecond)
       end

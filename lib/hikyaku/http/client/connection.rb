@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../support/clock"
 require_relative "response_reader"
 require_relative "stall_detector"
 require_relative "access_link"
@@ -21,6 +22,8 @@ module Hikyaku
       # Its owner is told `opened(round_trip)`, `head(connection, response)`, `answered(connection, exchange, response, bytes)`, and at last, once,
       # `broke(connection, cause, error)`.
       class Connection
+        include Support::Clock
+
         # More writes cost more than they gain on a shorter way.
         FAR = 0.02 # seconds of a round trip
         # Answers may be so much larger than they are in the mean.
@@ -93,11 +96,11 @@ module Hikyaku
         def rest(now) = now - @moved_at
 
         # Nothing is read until {#resume}: who takes the answer cannot take more.
-        def pause = @paused_at ||= Process.clock_gettime(Process::CLOCK_MONOTONIC)
+        def pause = @paused_at ||= now
 
         def resume
           if paused?
-            move(Process.clock_gettime(Process::CLOCK_MONOTONIC))
+            move(now)
             @pipeline.resumed(@moved_at)
           end
           @paused_at = nil
