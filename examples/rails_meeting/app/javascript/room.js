@@ -31,8 +31,9 @@ $("#new_message").addEventListener("submit", async (event) => {
   typing.cancel()
   const field = $("[name=text]")
   try {
-    await send(`${path}/messages`, {text: field.value})
-    field.value = ""
+    const text = field.value
+    await send(`${path}/messages`, {text})
+    if (field.value === text) field.value = "" // else the next message is being typed
     put("#complaint", "")
   } catch (error) {
     put("#complaint", error.answer?.error ?? error.message)
