@@ -197,7 +197,7 @@ class BenchTest < Minitest::Test
   test "all processes of a server are counted" do
     self.class.compiled
     port = Bench::Server.free_port
-    script = "#{Bench::Build.program("floor")} #{port} & floor=$!; sleep 60 & trap \"kill $floor $!\" TERM; wait"
+    script = "sleep 60 & sleep=$!; #{Bench::Build.program("floor")} #{port} & trap \"kill $sleep $!\" TERM; wait"
     Bench::Server.run(["sh", "-c", script], port: port) { |server| assert_equal 3, server.pids.size }
   end
 

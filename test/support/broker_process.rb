@@ -68,7 +68,9 @@ class BrokerProcess
     @flags = flags
     @command = command
     @within = within
-    @env = (Sanitizers.wanted? && ENGINE == "c") ? with_sanitizers(env) : env
+    # The last --engine counts.
+    @sanitized = Sanitizers.wanted? && flags.each_cons(2).reduce(ENGINE) { |engine, (flag, value)| (flag == "--engine") ? value : engine } == "c"
+    @env = @sanitized ? with_sanitizers(env) : env
     @spawning = spawning
     start
   end
@@ -93,7 +95,7 @@ class BrokerProcess
       give_up(status) if status || now > deadline
       sleep 0.02
     end
-    raise "it does not run on the engine with sanitizers" if Sanitizers.wanted? && ENGINE == "c" && !Sanitizers.runs?(@pid)
+    raise "it does not run on the engine with sanitizers" if @sanitized && !Sanitizers.runs?(@pid)
     self
   end
 

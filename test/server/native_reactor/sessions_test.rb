@@ -205,7 +205,7 @@ class NativeReactorSessionsTest < Minitest::Test
   test "while a reactor has the broker nobody else drives it" do
     begin_reactor
     [-> { @engine.connect(now: 1.0) }, -> { @engine.tick(now: 1.0, wall: 1) }, -> { @engine.commit(wall: 1) }, -> { @engine.work },
-      -> { @engine.next_ready }, -> { @engine.drain(1) }, -> { @engine.drop_dead }].each do |call|
+      -> { @engine.next_ready }, -> { @engine.drain(1) }, -> { @engine.abort }].each do |call|
       assert_match(/a reactor has the broker/, assert_raises(IOError, &call).message)
     end
     assert_raises(IOError) { Hikyaku::Server::NativeReactor.new(nil, broker: @engine).listen_broker(@open.first) }
