@@ -39,7 +39,7 @@ module Hikyaku
     # @param clock [#call] seconds since 1970, for the expiry of tokens
     # @param monotonic [#call] seconds that only go forward
     # @param random [Random] for jitter
-    # @param max_update_bytes [Integer, nil] bytes that an update's data and topics may have; nil for any number
+    # @param max_update_bytes [Integer, nil] bytes that an update's data, topics, id and type may have; nil for any number
     # @param options [Hash] of the engine: see RubyEngine#initialize
     def initialize(hub_url:, engine: RubyEngine, subscriptions: false,
       clock: Support::Clock::WALL, monotonic: Support::Clock::MONOTONIC,
@@ -351,7 +351,7 @@ module Hikyaku
     # Over HTTP the body's limit refuses it first; a publish in this process has no body.
     def refuse_oversized(update)
       return unless @max_update_bytes
-      bytes = update.data.bytesize + update.topics.sum(&:bytesize)
+      bytes = [update.data, update.id, update.type, *update.topics].compact.sum(&:bytesize)
       raise LimitExceeded, "the update has #{bytes} bytes, more than the #{@max_update_bytes} that max_request_bytes allows" if bytes > @max_update_bytes
     end
 

@@ -47,6 +47,15 @@ class WebPublishTest < Minitest::Test
     assert_equal 1, @web.hub.stats[:publishes]
   end
 
+  test "an id and a type count for the size of what the process publishes to itself" do
+    publisher = Hikyaku::Publisher.new(@web.hub)
+    limit = @web.config.max_request_bytes
+    %i[id type].each do |field|
+      assert_raises(Hikyaku::LimitExceeded, field.to_s) { publisher.publish("/a", "", field => "x" * (limit - 1)) }
+    end
+    assert_equal 0, @web.hub.stats[:publishes]
+  end
+
   test "a key belongs to whoever used it first" do
     refute_equal publish(idempotency_key: "k1").body, publish(idempotency_key: "k1", subject: "user-2").body
   end
