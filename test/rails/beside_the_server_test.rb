@@ -144,6 +144,26 @@ class BesideTheServerTest < Minitest::Test
     assert_equal "from the runner", stream.next.data
   end
 
+  test "`rails server --daemon` takes what the runner and its own actions publish before anybody has connected" do
+    quick = "Rails.application.configure { config.action_controller.allow_forgery_protection = false }\n"
+    File.write("#{@folder.path}/config/initializers/quick.rb", quick)
+    %w[development production].each do |environment|
+      shop = daemon(RAILS_ENV: environment)
+      pid = Integer(File.read("#{@folder.path}/tmp/daemon.pid"))
+      if environment == "development"
+        output, status = runner
+        assert status.success?, output
+        assert_equal pid, JSON.parse(File.read("#{place}/hub.json")).fetch("pid")
+      end
+      assert_equal "303", Net::HTTP.post(URI("http://localhost:#{shop}/books/1/sale"), "").code
+      stream = HttpClient.new(shop).stream("GET", "#{PATH}?match=/books/1&last_event_id=earliest", headers: {"host" => "localhost"})
+      (@streams ||= []) << stream
+      assert_equal "stock", stream.next.type
+    ensure
+      end_daemon
+    end
+  end
+
   test "a place where others may write is no place for a hub" do
     FileUtils.mkdir_p(place)
     File.chmod(0o777, place)
@@ -173,6 +193,37 @@ class BesideTheServerTest < Minitest::Test
   def rails_server(**env)
     port = RailsServer.free_port
     start(RailsServer.new(@folder, "sh", "-c", "exec bin/rails server -p #{port} -P tmp/#{port}.pid -b 127.0.0.1", port: port, PORT: nil, **env))
+  end
+
+  # Returns its port.
+  def daemon(**env)
+    port = RailsServer.free_port
+    output, status = @folder.run("bin/rails", "server", "--daemon", "-p", port.to_s, "-P", "tmp/daemon.pid", "-b", "127.0.0.1", **env)
+    assert status.success?, output
+    await("no server") { Net::HTTP.get_response(URI("http://localhost:#{port}/nothing")) }
+    port
+  end
+
+  def end_daemon
+    pid = Integer(File.read("#{@folder.path}/tmp/daemon.pid"))
+    Process.kill(:TERM, pid)
+    await("the daemon goes on") { !File.exist?("#{@folder.path}/tmp/daemon.pid") }
+  rescue Errno::ENOENT, Errno::ESRCH
+    nil
+  end
+
+  def await(otherwise, seconds = 60)
+    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
+    until attempt { yield }
+      flunk otherwise if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+      sleep 0.05
+    end
+  end
+
+  def attempt
+    yield
+  rescue SystemCallError
+    nil
   end
 
   def runner(code: PUBLISH, **env) = @folder.run("bin/rails", "runner", code, **env)

@@ -9,6 +9,7 @@ require_relative "railtie/beside"
 require_relative "railtie/client_log_subscriber"
 require_relative "railtie/cluster"
 require_relative "railtie/codec"
+require_relative "railtie/daemon"
 require_relative "railtie/helpers"
 require_relative "railtie/instrumentation"
 require_relative "railtie/local_socket"
@@ -113,6 +114,7 @@ module Hikyaku
     server do
       Railtie.mount.open
       OutboxGlue.serve
+      Daemon.follow
     end
   end
 end

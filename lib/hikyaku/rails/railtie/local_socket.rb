@@ -49,7 +49,7 @@ module Hikyaku
         @folder.release
       end
 
-      # Lets go of it, in a process that was forked from the one that opened it, and takes its place (`rails server --daemon`).
+      # Lets go of it, in a process that was forked from the one that opened it.
       def abandon
         @listener&.sockets&.each(&:close)
         @folder.release

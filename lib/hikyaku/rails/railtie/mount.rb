@@ -50,6 +50,15 @@ module Hikyaku
         end
       end
 
+      # Ends the hub of this process before the block forks it, and begins it again in the process that goes on.
+      def move
+        holds = !Hikyaku.web.nil?
+        give_way if holds
+        result = yield
+        hold if holds
+        result
+      end
+
       def without_hub = settings.without_hub(serving: @serving)
 
       # The newest event, as somebody knows it who may read nothing private: who begins after it misses nothing, or is told.

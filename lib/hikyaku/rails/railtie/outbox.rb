@@ -36,7 +36,7 @@ module Hikyaku
           courier: options.fetch("courier", true), inline: ::Rails.env.test?, max_bytes: settings.config.max_request_bytes, logger: ::Rails.logger
         )
         extend_turbo if settings.turbo.on?
-        ActiveSupport::ForkTracker.after_fork { Outbox.current&.courier&.forked }
+        ActiveSupport::ForkTracker.after_fork { go_on }
         at_exit { Outbox.current&.courier&.stop }
       end
 
@@ -45,6 +45,9 @@ module Hikyaku
         return if Outbox.current.nil? || ::Rails.env.test?
         Outbox.current.serve(here: !Cluster.preloading?)
       end
+
+      # In a process that was forked from the server's.
+      def go_on = Outbox.current&.courier&.forked
 
       def extend_turbo
         require_relative "../outbox/broadcasts"
