@@ -50,7 +50,7 @@ class EngineChoiceTest < Minitest::Test
     SETTINGS.each { |setting| assert_includes output, setting }
   end
 
-  test "an application of Rails serves with the engine in Ruby in development, and is told in production" do
+  test "an application of Rails serves with the engine in Ruby in development, says so in the log and where it was started, and is told in production" do
     output = without_extension(<<~RUBY)
       require "minitest"
       require "support/rails_settings"
@@ -69,7 +69,8 @@ class EngineChoiceTest < Minitest::Test
       FileUtils.rm_rf(RailsApplication::FOLDER)
     RUBY
     assert_includes output, "development 200 ruby\n"
-    assert_match WARNING, output
+    spoken, logged = output.split("development 200 ruby\n")
+    assert_equal [1, 1], [spoken, logged].map { |part| part.scan(WARNING).size }, output
     assert_match(/^production the engine in C is not there/, output)
   end
 

@@ -21,6 +21,7 @@ require_relative "railtie/presence"
 require_relative "railtie/routing"
 require_relative "railtie/served"
 require_relative "railtie/settings"
+require_relative "railtie/spoken_warning"
 require_relative "railtie/turbo_streams"
 require_relative "railtie/without_hub"
 

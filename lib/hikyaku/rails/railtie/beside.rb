@@ -2,6 +2,7 @@
 
 require_relative "../../server/sidecar/hub_settings"
 require_relative "../../web/engine_choice"
+require_relative "spoken_warning"
 
 module Hikyaku
   class Railtie < ::Rails::Railtie
@@ -25,7 +26,7 @@ module Hikyaku
           raise ConfigError, "config.hikyaku.hub is set, so the hub is elsewhere: take that away, or `plugin :hikyaku` from config/puma.rb"
         end
         settings.serve_at(url) if url
-        config = Web::EngineChoice.settle(settings.config, lenient: ::Rails.env.local?)
+        config = Web::EngineChoice.settle(settings.config, logger: SpokenWarning, lenient: ::Rails.env.local?)
         Server::Sidecar::HubSettings.of(config, doubts: [settings.doubt].compact)
       end
 

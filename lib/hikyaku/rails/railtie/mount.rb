@@ -5,6 +5,7 @@ require_relative "../../web/change"
 require_relative "../../web/engine_choice"
 require_relative "../../web/metadata"
 require_relative "../../web/problem"
+require_relative "spoken_warning"
 
 module Hikyaku
   class Railtie < ::Rails::Railtie
@@ -141,7 +142,7 @@ module Hikyaku
       def begin_hub
         @local&.abandon
         @local = LocalSocket.open(::Rails.logger)
-        config = Web::EngineChoice.settle(settings.config, logger: ::Rails.logger, lenient: ::Rails.env.local?)
+        config = Web::EngineChoice.settle(settings.config, logger: SpokenWarning, lenient: ::Rails.env.local?)
         @web = Hikyaku.start(@local ? @local.admit(config) : config, logger: ::Rails.logger)
         @local&.serve(@web)
       end
