@@ -37,8 +37,11 @@ module Hikyaku
         !options.nil? && options[:workers].to_i > 0 && !!options[:preload_app]
       end
 
-      # Without a backtrace: the sentence says all.
-      def fail!(reason) = raise(ConfigError, reason, [])
+      # Without a backtrace: the sentence says all. `rails server --daemon` has nowhere else to say it than the log.
+      def fail!(reason)
+        ::Rails.logger&.error("Hikyaku: #{reason}") unless ActiveSupport::Logger.logger_outputs_to?(::Rails.logger, $stderr, $stdout)
+        raise(ConfigError, reason, [])
+      end
 
       # The application was not loaded before the fork: this is a worker, which Puma would start again for ever.
       def give_up(reason)
