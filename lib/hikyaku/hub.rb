@@ -11,6 +11,7 @@ require_relative "hub/ruby_engine"
 require_relative "hub/subscription_document"
 require_relative "hub/topics"
 require_relative "hub/update"
+require_relative "hub/update_limits"
 
 module Hikyaku
   # A stream is to be changed by somebody else than whose it is.
@@ -39,11 +40,11 @@ module Hikyaku
     # @param clock [#call] seconds since 1970, for the expiry of tokens
     # @param monotonic [#call] seconds that only go forward
     # @param random [Random] for jitter
-    # @param max_update_bytes [Integer, nil] bytes that an update's data, topics, id and type may have; nil for any number
+    # @param limits [UpdateLimits] how large an update may be
     # @param options [Hash] of the engine: see RubyEngine#initialize
     def initialize(hub_url:, engine: RubyEngine, subscriptions: false,
       clock: Support::Clock::WALL, monotonic: Support::Clock::MONOTONIC,
-      random: Random.new, max_update_bytes: nil, **options)
+      random: Random.new, limits: UpdateLimits.new, **options)
       @topics = Topics.new(hub_url: hub_url)
       @documents = SubscriptionDocument.new(@topics.hub_path)
       @engine = engine.new(topics: @topics, documents: subscriptions ? @documents : nil, **options)
@@ -51,7 +52,7 @@ module Hikyaku
       @clock = clock
       @monotonic = monotonic
       @random = random
-      @max_update_bytes = max_update_bytes
+      @limits = limits
       @mutex = Mutex.new
       @idempotency = Idempotency.new
       @revocations = Revocations.new(path: options[:storage]&.then { |storage| File.join(storage.fetch(:folder), "revocations") })
@@ -81,7 +82,7 @@ module Hikyaku
     # @raise [KeyReused] the key came with another update before
     # @raise [StorageFailed] it could not be kept, and was not published; or it was, and what keeps it is in doubt
     def publish(update, idempotency_key: nil)
-      refuse_oversized(update)
+      @limits.check(update)
       topics = update.topics.map { |topic| @topics[topic] }
       refuse_reserved(topics)
       surveys = survey(topics)
@@ -347,13 +348,6 @@ module Hikyaku
     def inspect = "#<#{self.class.name} #{hub_url}>"
 
     private
-
-    # Over HTTP the body's limit refuses it first; a publish in this process has no body.
-    def refuse_oversized(update)
-      return unless @max_update_bytes
-      bytes = [update.data, update.id, update.type, *update.topics].compact.sum(&:bytesize)
-      raise LimitExceeded, "the update has #{bytes} bytes, more than the #{@max_update_bytes} that max_request_bytes allows" if bytes > @max_update_bytes
-    end
 
     # What takes long to match is found out in pieces, without the lock, and others get their turn between them.
     def survey(topics)

@@ -85,7 +85,7 @@ module Hikyaku
     def self.hub(config, logger: nil)
       policies = config.slow_readers.map { |policy, pattern| [policy.to_sym, pattern] }
       Hub.new(hub_url: config.hub_url, engine: engine(config.engine), subscriptions: config.subscriptions,
-        max_update_bytes: config.max_request_bytes, history: config.history, heartbeat: config.heartbeat, max_lifetime: config.max_lifetime,
+        limits: Hub::UpdateLimits.of(config), history: config.history, heartbeat: config.heartbeat, max_lifetime: config.max_lifetime,
         gap_policy: policies.empty? ? nil : GapPolicy.new(policies, config.hub_url),
         max_connections: config.max_connections || Server::OpenFiles.for_subscribers(Process.getrlimit(:NOFILE).first),
         max_connections_per_address: config.max_connections_per_address,

@@ -96,13 +96,18 @@ class OutboxTest < Minitest::Test
     "an id of the hub's" => ["/a", {id: "#1"}, Hikyaku::InvalidUpdate],
     "bytes that are no text" => ["/a", {data: "\xff"}, Hikyaku::InvalidUpdate],
     "a key that no header carries" => ["/a", {idempotency_key: "a b"}, ArgumentError],
-    "too much" => ["/a", {data: "x" * 101}, Hikyaku::LimitExceeded]
+    "too much" => ["/a", {data: "x" * 151}, Hikyaku::LimitExceeded],
+    "too much with its topic" => ["/#{"a" * 60}", {data: "x" * 90}, Hikyaku::LimitExceeded],
+    "too many topics" => [%w[/a /b /c], {}, Hikyaku::LimitExceeded],
+    "an id that no header carries" => ["/a", {id: "i" * 51}, Hikyaku::LimitExceeded],
+    "a type that is too long" => ["/a", {type: "t" * 6}, Hikyaku::LimitExceeded]
   }.freeze
 
   test "what no hub would take is refused at once, and nothing is stored" do
-    box = outbox(max_bytes: 100)
+    box = outbox(limits: Hikyaku::Hub::UpdateLimits.new(max_request_bytes: 150, max_topics: 2, max_id_bytes: 50, max_type_bytes: 5))
     WRONG.each do |what, (topics, options, error)|
-      assert_raises(error, what) { box.publish(topics, options[:data] || "", **options.except(:data)) }
+      refusal = assert_raises(error, what) { box.publish(topics, options[:data] || "", **options.except(:data)) }
+      assert_match(/more than the \d+ that max_\w+ allows/, refusal.message, what) if error == Hikyaku::LimitExceeded
     end
     assert_equal 0, box.stats.waiting
   end

@@ -20,9 +20,9 @@ class WebPublishTest < Minitest::Test
 
   def setup = @web = new_web
 
-  def publish(data = "x", subject: "user-1", web: @web, **headers)
+  def publish(data = "x", subject: "user-1", web: @web, params: {topic: "/a", data: data}, **headers)
     token = AccessTokens.token(:publisher, "*", sub: subject)
-    Rack::MockRequest.new(Rack::Lint.new(web)).post(PATH, :params => {topic: "/a", data: data},
+    Rack::MockRequest.new(Rack::Lint.new(web)).post(PATH, :params => params,
       "CONTENT_TYPE" => "application/x-www-form-urlencoded", "HTTP_AUTHORIZATION" => "Bearer #{token}",
       **headers.transform_keys { |name| "HTTP_#{name.to_s.upcase}" })
   end
@@ -52,6 +52,19 @@ class WebPublishTest < Minitest::Test
     limit = @web.config.max_request_bytes
     %i[id type].each do |field|
       assert_raises(Hikyaku::LimitExceeded, field.to_s) { publisher.publish("/a", "", field => "x" * (limit - 1)) }
+    end
+    assert_equal 0, @web.hub.stats[:publishes]
+  end
+
+  test "what is published in the process itself has the limits of a request, and the words" do
+    publisher = Hikyaku::Publisher.new(@web.hub)
+    config = @web.config
+    {max_topics: {topics: Array.new(config.max_topics + 1) { |n| "/#{n}" }}, max_id_bytes: {topics: "/a", id: "i" * (config.max_id_bytes + 1)},
+     max_type_bytes: {topics: "/a", type: "t" * (config.max_type_bytes + 1)}}.each do |setting, update|
+      error = assert_raises(Hikyaku::LimitExceeded, setting.to_s) { publisher.publish(**update) }
+      assert_match(/more than the #{config.public_send(setting)} that #{setting} allows\z/, error.message)
+      answer = publish(params: URI.encode_www_form(update.transform_keys({topics: :topic})))
+      assert_equal [413, error.message], [answer.status, JSON.parse(answer.body)["detail"]]
     end
     assert_equal 0, @web.hub.stats[:publishes]
   end

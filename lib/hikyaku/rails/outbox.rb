@@ -4,6 +4,7 @@ require "json"
 require "securerandom"
 require_relative "../error"
 require_relative "../hub/update"
+require_relative "../hub/update_limits"
 require_relative "outbox/claims"
 require_relative "outbox/courier"
 require_relative "outbox/pass"
@@ -44,15 +45,15 @@ module Hikyaku
     # @param record [#call] gives the class of Active Record in whose database the table is
     # @param inline [Boolean] rows go to the hub in the thread that has committed them: for tests
     # @param courier [Boolean] whether this process takes rows to the hub after its commits; if not, another one must
-    # @param max_bytes [Integer] of an update's data
+    # @param limits [Hub::UpdateLimits] those of the hub
     # @param poll_seconds [Numeric] after which a courier looks for rows of others
     # @param logger [Logger, nil]
-    def initialize(publish:, record: -> { ::ActiveRecord::Base }, inline: false, courier: true, max_bytes: 1_048_576, poll_seconds: 1, logger: nil)
+    def initialize(publish:, record: -> { ::ActiveRecord::Base }, inline: false, courier: true, limits: Hub::UpdateLimits.new(max_request_bytes: 1_048_576), poll_seconds: 1, logger: nil)
       @publish = publish
       @record = record
       @inline = inline
       @carries = courier
-      @max_bytes = max_bytes
+      @limits = limits
       @logger = logger
       @lock = Mutex.new
       @courier = Courier.new(poll_seconds: poll_seconds, logger: logger, waiting: -> { rows.waiting? }) { pass }
@@ -76,9 +77,7 @@ module Hikyaku
       raise ArgumentError, "idempotency_key must be 1 to #{MAX_KEY_BYTES} visible ASCII characters" unless KEY.match?(key)
       update = Hub::Update.new(topics: topics, data: data.is_a?(String) ? data : data.to_json, private: private,
         id: id.to_s.empty? ? "urn:uuid:#{uuid}" : id, type: type, retry_after: retry_after)
-      if update.data.bytesize > @max_bytes
-        raise LimitExceeded, "the update has #{update.data.bytesize} bytes of data, more than the #{@max_bytes} that the hub takes"
-      end
+      @limits.check(update)
       rows.store(update, key: key)
       update.id
     end

@@ -3,6 +3,7 @@
 require_relative "problem"
 require_relative "../hub/grant"
 require_relative "../hub/update"
+require_relative "../hub/update_limits"
 
 module Hikyaku
   class Web
@@ -18,6 +19,7 @@ module Hikyaku
         @hub = hub
         @authenticator = authenticator
         @config = config
+        @limits = Hub::UpdateLimits.of(config)
       end
 
       def call(request)
@@ -53,13 +55,7 @@ module Hikyaku
 
       def check_limits(topics, values)
         raise InvalidUpdate, "topic is missing: name at least one" if topics.empty?
-        too_large!("there are #{topics.size} topics", :max_topics) if topics.size > @config.max_topics
-        too_large!("id has #{values["id"].bytesize} bytes", :max_id_bytes) if values["id"] && values["id"].bytesize > @config.max_id_bytes
-        too_large!("type has #{values["type"].bytesize} bytes", :max_type_bytes) if values["type"] && values["type"].bytesize > @config.max_type_bytes
-      end
-
-      def too_large!(what, setting)
-        raise LimitExceeded, "#{what}, more than the #{@config.public_send(setting)} that #{setting} allows"
+        @limits.check_fields(topics, *values.values_at("id", "type"))
       end
 
       # A field without a value says nothing, as with id and type.

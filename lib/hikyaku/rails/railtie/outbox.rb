@@ -33,7 +33,7 @@ module Hikyaku
         Outbox.current = Outbox.new(
           publish: ->(topics, data, **fields) { Hikyaku.publish(topics, data, outbox: CARRIED, **fields) },
           record: -> { options["record"] ? options["record"].constantize : ::ActiveRecord::Base },
-          courier: options.fetch("courier", true), inline: ::Rails.env.test?, max_bytes: settings.config.max_request_bytes, logger: ::Rails.logger
+          courier: options.fetch("courier", true), inline: ::Rails.env.test?, limits: Hub::UpdateLimits.of(settings.config), logger: ::Rails.logger
         )
         extend_turbo if settings.turbo.on?
         ActiveSupport::ForkTracker.after_fork { go_on }
