@@ -780,6 +780,40 @@ describe("a name", () => {
     assert.equal(door.requests.length, 1, "it is not asked for again");
   });
 
+  test("for which the application fails is asked for again, less and less often, and the others go on meanwhile", async () => {
+    const {world, hub, door, exchange} = browser();
+    door.failing = ["/b"];
+    const [one, other] = ["/a", "/b"].map((topic) => new BrowserTab(exchange).stream(topic, hub.lastId));
+    await world.pass(MINUTE);
+    hub.publish("/a", "1");
+    hub.publish("/b", "1");
+    await world.pass(SECOND);
+    assert.deepEqual([one.states, one.data, other.data], [["connected", "caught-up"], ["1"], []]);
+    assert.deepEqual([new Set(other.states), other.details[0].reason, other.details[0].status], [new Set(["reconnecting"]), "the application failed", 500]);
+    assert.ok(door.requests.length > 2 && door.requests.length < 15, `it asked ${door.requests.length} times`);
+    door.failing = [];
+    await world.pass(MINUTE);
+    assert.deepEqual([other.state, other.data, one.states], ["caught-up", ["1"], ["connected", "caught-up"]]);
+    const {length} = door.requests;
+    await world.pass(MINUTE);
+    assert.equal(door.requests.length, length);
+  });
+
+  test("for which the application fails when the token is refreshed goes on later where it was, in all tabs, as do the others", async () => {
+    const {world, hub, door, readers} = await browsing(["/a", "/b", "/b"]);
+    door.failing = ["/b"];
+    await world.pass(11 * MINUTE);
+    ["/a", "/b"].forEach((topic) => hub.publish(topic, "1"));
+    await world.pass(SECOND);
+    assert.deepEqual(readers.map(({state, data}) => [state, data]), [["caught-up", ["1"]], ["reconnecting", []], ["reconnecting", []]]);
+    door.failing = [];
+    await world.pass(MINUTE);
+    ["/a", "/b"].forEach((topic) => hub.publish(topic, "2"));
+    await world.pass(SECOND);
+    assert.deepEqual(readers.map(({state, data}) => [state, data]), Array(3).fill(["caught-up", ["1", "2"]]));
+    assert.deepEqual(readers[0].states, ["connected", "caught-up"]);
+  });
+
   test("that is refused when the token is refreshed gets nothing more", async () => {
     const {world, hub, door, readers: [one, other]} = await browsing(["/a", "/b"]);
     door.refused = {"/b": "expired"};

@@ -114,6 +114,10 @@ module Rooms
     def subscribed = params[:board] ? stream_for(Board.find(params[:board])) : stream_from("rooms:plain")
   end
 
+  class Broken < Turbo::StreamsChannel
+    def subscribed = raise("a bug of this class")
+  end
+
   class Ticking < Turbo::StreamsChannel
     periodically(every: 1) { nil }
   end
@@ -187,6 +191,27 @@ class TurboCableClassTest < Minitest::Test
     assert_equal ["forbidden"], knock([named("x", channel: Rooms::Own)], cookie: @cookie).json["refused"].values
     ApplicationCable::Connection.meanwhile = ->(connection) { connection.transmit({type: "hello"}) }
     assert_equal %w[unsupported unsupported], knock([1, 2].map { |n| named(n.to_s, channel: Rooms::Own) }, cookie: @cookie).json["refused"].values
+  end
+
+  test "a class that fails keeps no other stream from the page, which is to ask for it again; the error is logged and reported" do
+    reports = []
+    subscriber = Object.new
+    subscriber.define_singleton_method(:report) { |error, handled:, source:, **| reports << [error.message, handled] if source == "hikyaku" }
+    Rails.error.subscribe(subscriber)
+    failing, other, wrong = named("x", channel: Rooms::Broken), sign("other"), "bad"
+    assert_equal [500, 500], [[failing], [failing, failing]].map { |names| knock(names, cookie: @cookie).status }
+    assert_empty reports
+    [[failing, other], [other, failing], [failing, wrong]].each do |names|
+      before = RailsApplication::LOG.string.size
+      answer = knock(names, cookie: @cookie).json
+      assert_equal [[failing], [failing]], answer.values_at("failed", "singly")
+      assert_equal names - [failing], [*answer["topics"].keys, *answer["refused"].keys]
+      assert_equal [["a bug of this class", true]], reports.slice!(0..)
+      assert_match(/stream less.*turbo_cable_class_test.*a bug of this class/, RailsApplication::LOG.string[before..])
+    end
+    refute_includes knock([other], cookie: @cookie).json, "failed"
+  ensure
+    Rails.error.unsubscribe(subscriber)
   end
 
   test "what a class without a connection cannot do is refused, logged and reported, with what to do, and the other streams go on" do

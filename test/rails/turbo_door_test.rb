@@ -220,6 +220,8 @@ class TurboDoorTest < Minitest::Test
     with_turbo(turbo_authorize: ->(name, _) { name == "y" }) { assert_equal ["x"], knock([sign("x"), sign("y")]).json["refused"].keys.map { |signed| Turbo::StreamsChannel.verified_stream_name(signed) } }
     Hikyaku::Turbo.authorize { raise "broken" }
     assert_equal 500, knock([sign("x")]).status
+    Hikyaku::Turbo.authorize { |name, _| name == "y" || raise("broken") }
+    assert_equal [[sign("x")], {sign("y") => "/turbo/streams/y"}, {}], knock([sign("x"), sign("y")]).json.values_at("failed", "topics", "refused")
     assert_raises(ArgumentError) { Hikyaku::Turbo.authorize }
     assert_raises(ArgumentError) { Hikyaku::Turbo.authorize("yes") }
   end

@@ -254,11 +254,11 @@ class Failure extends Error {
 //
 //     POST {"names": ["signed", …]} → {"hub": URL, "token": JWT, "expires_at": seconds, "topics": {"signed": topic},
 //                                      "refused": {"signed": reason}, "types": {"signed": type}, "patterns": {"signed": pattern},
-//                                      "singly": ["signed", …]}
+//                                      "failed": ["signed", …], "singly": ["signed", …]}
 //
 // An event belongs to the topic whose type it has: the type is the topic, unless `types` says another. With a pattern come the
 // hub's own events about the topic's subscriptions, to which the pattern matches. What is answered for a name of `singly` says nothing of
-// other names of its topic, and may be another topic next time.
+// other names of its topic, and may be another topic next time. Names of `failed` are to be asked about again.
 class ApplicationDoor {
   #world;
   #url;
@@ -293,14 +293,15 @@ class ApplicationDoor {
     const lifetime = Math.max(SECOND, Number(answer.expires_at) * SECOND - now - SECOND || Infinity);
     const keys = new Map();
     const refused = new Map();
+    const failed = new Set(answer.failed);
     for (const name of names) {
       const topic = answer.topics?.[name];
       const pattern = answer.patterns?.[name];
       const matchers = [["match", topic], ...(pattern ? [["match_urlpattern", pattern]] : [])];
       if (typeof topic === "string") keys.set(name, {key: topic, type: answer.types?.[name] ?? topic, matchers});
-      else refused.set(name, answer.refused?.[name] ?? "invalid");
+      else if (!failed.has(name)) refused.set(name, answer.refused?.[name] ?? "invalid");
     }
-    return {hub: new URL(answer.hub, this.#url).href, token: answer.token ?? null, lifetime, keys, refused, credentials: "same-origin", singly: new Set(answer.singly)};
+    return {hub: new URL(answer.hub, this.#url).href, token: answer.token ?? null, lifetime, keys, refused, failed, credentials: "same-origin", singly: new Set(answer.singly)};
   }
 
   disown() {}
@@ -321,7 +322,7 @@ class OpenDoor {
     const {exp, iat} = claimsOf(token ?? "");
     const lifetime = [...readers].some((reader) => reader.want.asks) && exp > iat ? (exp - iat) * SECOND : Infinity;
     const keys = new Map(names.map((name) => [name, {key: name, type: null, matchers: JSON.parse(name)}]));
-    return {hub, token, lifetime, credentials, keys, refused: new Map(), singly: new Set()};
+    return {hub, token, lifetime, credentials, keys, refused: new Map(), failed: new Set(), singly: new Set()};
   }
 
   // A token that the hub did not take is not shown again.
@@ -1753,9 +1754,9 @@ class Doorway {
     return [...newest.values()];
   }
 
-  #take({hub, token, lifetime, credentials, keys, refused, singly}) {
+  #take({hub, token, lifetime, credentials, keys, refused, failed, singly}) {
     const now = this.#world.now();
-    this.#failures = 0;
+    if (failed.size === 0) this.#failures = 0;
     this.#askAt = now;
     // To be refreshed at a moment of its own, so that browsers whose tokens were made together do not all come together.
     const latest = token === this.grant?.token ? this.grant.refreshAt : Infinity;
@@ -1768,6 +1769,9 @@ class Doorway {
       if (this.#names.has(name)) this.#settle(this.#names.get(name), key, singly.has(name));
     }
     for (const [name, reason] of refused) this.#refuse([name], reason);
+    const lacking = [...failed].flatMap((name) => this.#alike(name));
+    for (const [name, entry] of lacking) this.#settle(entry, null, singly.has(name));
+    if (failed.size > 0) this.#fail(lacking.flatMap(([, {readers}]) => [...readers]), new Failure("the application failed", {status: 500}));
     if ([...refused.values()].includes("unsupported")) this.#world.warn("a class given to turbo_stream_from as channel: cannot be asked; the application's log says why");
     for (const {key, readers} of this.#names.values()) for (const reader of readers) if (reader.key === null) this.#admit(reader, key);
     for (const trunk of this.#trunks) trunk.poke();
@@ -1806,13 +1810,16 @@ class Doorway {
     this.tell(waiting, "reconnecting", {reason, status, pause});
   }
 
-  // With a name all others of the same topic are refused, but for those that are asked about singly: it is the topic that is not for them.
+  // A name with all others of the same topic, but for those that are asked about singly: what is answered is for the topic.
+  #alike(name) {
+    const {key = null, singly = false} = this.#names.get(name) ?? {};
+    const alike = (entry) => key !== null && !singly && !entry.singly && entry.key === key;
+    return [...this.#names.entries()].filter(([other, entry]) => other === name || alike(entry));
+  }
+
   #refuse(names, reason, status = null) {
     for (const name of names) {
-      const {key = null, singly = false} = this.#names.get(name) ?? {};
-      const alike = (entry) => key !== null && !singly && !entry.singly && entry.key === key;
-      const same = [...this.#names.entries()].filter(([other, entry]) => other === name || alike(entry));
-      for (const [other, entry] of same) {
+      for (const [other, entry] of this.#alike(name)) {
         this.#names.delete(other);
         for (const reader of entry.readers) {
           this.#forget(reader);

@@ -24,11 +24,11 @@ export class Failure extends Error {
 //
 //     POST {"names": ["signed", …]} → {"hub": URL, "token": JWT, "expires_at": seconds, "topics": {"signed": topic},
 //                                      "refused": {"signed": reason}, "types": {"signed": type}, "patterns": {"signed": pattern},
-//                                      "singly": ["signed", …]}
+//                                      "failed": ["signed", …], "singly": ["signed", …]}
 //
 // An event belongs to the topic whose type it has: the type is the topic, unless `types` says another. With a pattern come the
 // hub's own events about the topic's subscriptions, to which the pattern matches. What is answered for a name of `singly` says nothing of
-// other names of its topic, and may be another topic next time.
+// other names of its topic, and may be another topic next time. Names of `failed` are to be asked about again.
 export class ApplicationDoor {
   #world;
   #url;
@@ -63,14 +63,15 @@ export class ApplicationDoor {
     const lifetime = Math.max(SECOND, Number(answer.expires_at) * SECOND - now - SECOND || Infinity);
     const keys = new Map();
     const refused = new Map();
+    const failed = new Set(answer.failed);
     for (const name of names) {
       const topic = answer.topics?.[name];
       const pattern = answer.patterns?.[name];
       const matchers = [["match", topic], ...(pattern ? [["match_urlpattern", pattern]] : [])];
       if (typeof topic === "string") keys.set(name, {key: topic, type: answer.types?.[name] ?? topic, matchers});
-      else refused.set(name, answer.refused?.[name] ?? "invalid");
+      else if (!failed.has(name)) refused.set(name, answer.refused?.[name] ?? "invalid");
     }
-    return {hub: new URL(answer.hub, this.#url).href, token: answer.token ?? null, lifetime, keys, refused, credentials: "same-origin", singly: new Set(answer.singly)};
+    return {hub: new URL(answer.hub, this.#url).href, token: answer.token ?? null, lifetime, keys, refused, failed, credentials: "same-origin", singly: new Set(answer.singly)};
   }
 
   disown() {}
@@ -91,7 +92,7 @@ export class OpenDoor {
     const {exp, iat} = claimsOf(token ?? "");
     const lifetime = [...readers].some((reader) => reader.want.asks) && exp > iat ? (exp - iat) * SECOND : Infinity;
     const keys = new Map(names.map((name) => [name, {key: name, type: null, matchers: JSON.parse(name)}]));
-    return {hub, token, lifetime, credentials, keys, refused: new Map(), singly: new Set()};
+    return {hub, token, lifetime, credentials, keys, refused: new Map(), failed: new Set(), singly: new Set()};
   }
 
   // A token that the hub did not take is not shown again.

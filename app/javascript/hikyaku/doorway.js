@@ -1,6 +1,6 @@
 // What one door grants: a token for up to 100 streams, and the trunks that use it.
 
-import {Refusal} from "./doors.js";
+import {Failure, Refusal} from "./doors.js";
 import {LIMITS, SECOND, TIMES} from "./limits.js";
 import {parsed, pauseAfter} from "./requests.js";
 import {Trunk} from "./trunk.js";
@@ -260,9 +260,9 @@ export class Doorway {
     return [...newest.values()];
   }
 
-  #take({hub, token, lifetime, credentials, keys, refused, singly}) {
+  #take({hub, token, lifetime, credentials, keys, refused, failed, singly}) {
     const now = this.#world.now();
-    this.#failures = 0;
+    if (failed.size === 0) this.#failures = 0;
     this.#askAt = now;
     // To be refreshed at a moment of its own, so that browsers whose tokens were made together do not all come together.
     const latest = token === this.grant?.token ? this.grant.refreshAt : Infinity;
@@ -275,6 +275,9 @@ export class Doorway {
       if (this.#names.has(name)) this.#settle(this.#names.get(name), key, singly.has(name));
     }
     for (const [name, reason] of refused) this.#refuse([name], reason);
+    const lacking = [...failed].flatMap((name) => this.#alike(name));
+    for (const [name, entry] of lacking) this.#settle(entry, null, singly.has(name));
+    if (failed.size > 0) this.#fail(lacking.flatMap(([, {readers}]) => [...readers]), new Failure("the application failed", {status: 500}));
     if ([...refused.values()].includes("unsupported")) this.#world.warn("a class given to turbo_stream_from as channel: cannot be asked; the application's log says why");
     for (const {key, readers} of this.#names.values()) for (const reader of readers) if (reader.key === null) this.#admit(reader, key);
     for (const trunk of this.#trunks) trunk.poke();
@@ -313,13 +316,16 @@ export class Doorway {
     this.tell(waiting, "reconnecting", {reason, status, pause});
   }
 
-  // With a name all others of the same topic are refused, but for those that are asked about singly: it is the topic that is not for them.
+  // A name with all others of the same topic, but for those that are asked about singly: what is answered is for the topic.
+  #alike(name) {
+    const {key = null, singly = false} = this.#names.get(name) ?? {};
+    const alike = (entry) => key !== null && !singly && !entry.singly && entry.key === key;
+    return [...this.#names.entries()].filter(([other, entry]) => other === name || alike(entry));
+  }
+
   #refuse(names, reason, status = null) {
     for (const name of names) {
-      const {key = null, singly = false} = this.#names.get(name) ?? {};
-      const alike = (entry) => key !== null && !singly && !entry.singly && entry.key === key;
-      const same = [...this.#names.entries()].filter(([other, entry]) => other === name || alike(entry));
-      for (const [other, entry] of same) {
+      for (const [other, entry] of this.#alike(name)) {
         this.#names.delete(other);
         for (const reader of entry.readers) {
           this.#forget(reader);

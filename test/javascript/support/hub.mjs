@@ -261,6 +261,7 @@ export class Door {
   up = true;
   refusing = null;
   refused = {}; // by topic, or by name
+  failing = []; // topics
   chosen = {}; // topics, of names that are to be asked about singly
   headers = {};
   delay = () => 10;
@@ -281,15 +282,18 @@ export class Door {
     const now = this.world.now() / 1000;
     const topics = {};
     const refused = {};
+    const failed = [];
     for (const name of names) {
       const topic = this.chosen[name] ?? name.split(":")[1];
       const reason = this.refused[name] ?? this.refused[topic];
-      if (reason) refused[name] = reason;
+      if (this.failing.includes(topic)) failed.push(name);
+      else if (reason) refused[name] = reason;
       else topics[name] = topic;
     }
     const granted = Object.values(topics);
     const token = granted.length > 0 ? JSON.stringify({exp: now + this.lifetime, sub: this.subject, topics: granted}) : null;
     const answer = {hub: this.hub.url, token, expires_at: Math.floor(now + this.clock + this.lifetime), topics, refused};
+    if (failed.length > 0) answer.failed = failed;
     const singly = names.filter((name) => name in this.chosen);
     if (singly.length > 0) answer.singly = singly;
     return response(200, {date: new Date((now + this.clock) * 1000).toUTCString(), ...this.headers}, null, answer);

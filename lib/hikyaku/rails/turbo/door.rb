@@ -20,9 +20,10 @@ module Hikyaku
     #
     #     {"hub": URL, "token": JWT, "expires_at": seconds since 1970,
     #      "topics": {"signed name": topic, …}, "refused": {"signed name": "expired" | "invalid" | "forbidden" | "unsupported", …},
-    #      "singly": ["signed name", …]}
+    #      "failed": ["signed name", …], "singly": ["signed name", …]}
     #
-    # where `singly` lists the names whose answer is not that of their topic: a class of Action Cable was asked (Inquiry), or the
+    # where `failed` lists the names for which the application raised an error, which is reported; the page asks again for them. Where it
+    # raised one for all of them, the request fails with it. `singly` lists the names whose answer is not that of their topic: a class of Action Cable was asked (Inquiry), or the
     # application was given parameters. A page asks for each of them itself, and again whenever an element with it comes,
     #
     # and, of names that are signed for seeing who is here (Presence), with
@@ -69,24 +70,36 @@ module Hikyaku
       def answer(names, visitor)
         payload = {granted: 0, refused: {}, subject: nil}
         ActiveSupport::Notifications.instrument("streams.hikyaku", payload) do
-          topics, patterns, refused, singly = judge(names, visitor)
+          topics, patterns, refused, failed, singly = judge(names, visitor)
           payload.update(granted: topics.size, refused: refused.values.tally, subject: visitor.subject)
           granted = {hub: visitor.hub, **pass(topics.values, patterns.values, visitor), topics: topics, refused: refused}
-          granted.merge({patterns: patterns, singly: singly}.reject { |_field, values| values.empty? })
+          granted.merge({patterns: patterns, failed: failed, singly: singly}.reject { |_field, values| values.empty? })
         end
       end
 
       def judge(names, visitor)
-        topics, patterns, refused, singly = {}, {}, {}, []
+        topics, patterns, refused, failures, singly = {}, {}, {}, {}, []
         names.uniq.each do |signed|
           stream, reason, present = read(signed)
           singly << signed unless stream.nil? || stream.plain?
-          name, reason = visitor.admit(stream) if stream
+          begin
+            name, reason = visitor.admit(stream) if stream
+          rescue => error
+            next failures[signed] = error
+          end
           next refused[signed] = reason if reason
           topics[signed] = present ? Presence.topic(name) : Turbo.topic(name)
           patterns[signed] = Presence.pattern(name, config.hub_url) if present
         end
-        [topics, patterns, refused, singly]
+        raise failures.values.first if failures.any? && topics.empty? && refused.empty?
+        failures.each_value { |error| report(error) }
+        [topics, patterns, refused, failures.keys, singly]
+      end
+
+      # An error of one stream does not keep the others from the page.
+      def report(error)
+        ::Rails.logger&.error("Hikyaku: a page gets one stream less for the time being: #{error.full_message(highlight: false)}")
+        ::Rails.error.report(error, handled: true, severity: :error, source: "hikyaku")
       end
 
       def read(signed)
