@@ -120,18 +120,18 @@ module Hikyaku
     # @param address [String, nil] the client's address
     # @param changeable [Boolean] whether it has a `capability`
     # @param naming [Boolean] whether its events name the matchers that selected them, see Engine#subscribe
-    # @param form [Symbol] see Engine#subscribe
+    # @param format [Symbol] see Engine#subscribe
     # @param coding [Symbol] likewise
     # @return [Subscriber]
     # @raise [TooManyConnections]
     # @raise [PatternsTooCostly]
     # @raise [InvalidToken] the grant's subject was revoked after it was decided
-    # @raise [UnknownForm, FormNotOffered]
-    def subscribe(grant, last_event_id: nil, address: nil, changeable: false, naming: false, form: :events, coding: :identity)
-      @engine.weigh(grant.matchers)
+    # @raise [UnknownStreamFormat, UnsupportedStreamFormat]
+    def subscribe(grant, last_event_id: nil, address: nil, changeable: false, naming: false, format: :events, coding: :identity)
+      @engine.prepare(grant.matchers)
       subscriber = alone do
         @engine.subscribe(grant, now: @monotonic.call, expires_in: rest_of(grant), last_event_id: last_event_id, address: address, changeable: changeable,
-          naming: naming, form: form, coding: coding)
+          naming: naming, format: format, coding: coding)
       end
       @driver&.wake if @subscriptions
       subscriber
@@ -139,11 +139,11 @@ module Hikyaku
 
     # Whether streams can be had in a form, so coded.
     #
-    # @param form [Symbol] see Engine#subscribe
+    # @param format [Symbol] see Engine#subscribe
     # @param coding [Symbol] likewise
     # @return [Boolean]
-    # @raise [UnknownForm]
-    def offers?(form, coding) = @engine.offers?(form, coding)
+    # @raise [UnknownStreamFormat]
+    def offers?(format, coding) = @engine.offers?(format, coding)
 
     # What whoever wants to change a stream must know.
     #
@@ -162,7 +162,7 @@ module Hikyaku
     # @raise [PatternsTooCostly]
     # @raise [TooManyRewinds]
     def change(capability, grant, last_event_id: nil)
-      @engine.weigh(grant.matchers)
+      @engine.prepare(grant.matchers)
       answer = alone do
         rest = rest_of(grant)
         subscriber = @engine.find(capability) or next
@@ -351,9 +351,9 @@ module Hikyaku
 
     # What takes long to match is found out in pieces, without the lock, and others get their turn between them.
     def survey(topics)
-      surveys = @mutex.synchronize { @engine.look_at(topics) } or return
+      surveys = @mutex.synchronize { @engine.survey(topics) } or return
       surveys.each do |one|
-        Thread.pass until one.step(TopicSurvey::PIECE) > 0
+        Thread.pass until one.step(TopicSurvey::STEPS_PER_TURN) > 0
       end
     end
 

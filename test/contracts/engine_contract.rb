@@ -98,6 +98,9 @@ module EngineContract
   # Adds tests to the contract.
   def self.tests(&block) = PARTS << block
 
+  # The codings that the tests of an engine must try.
+  def self.codings(base) = (base < CompressionContract) ? %i[identity gzip] : %i[identity]
+
   def self.included(base)
     base.extend(SentenceTests)
     PARTS.each { |part| base.class_eval(&part) }
@@ -113,8 +116,8 @@ end
 require "contracts/engine/changing"
 require "contracts/engine/changing_at_random"
 require "contracts/engine/coming_and_going"
-require "contracts/engine/forms"
-require "contracts/engine/forms_at_random"
+require "contracts/engine/compression"
+require "contracts/engine/formats"
 require "contracts/engine/looking_in"
 require "contracts/engine/naming"
 require "contracts/engine/naming_at_random"

@@ -2,14 +2,15 @@
 
 require "test_helper"
 require "contracts/engine_contract"
-require "contracts/engine/keeping"
+require "contracts/engine/persistence"
 require "hikyaku/hub"
 require "hikyaku/hub/native_engine"
 require "objspace"
 
 class NativeEngineTest < Minitest::Test
+  include CompressionContract
   include EngineContract
-  include KeepingContract
+  include PersistenceContract
 
   def new_engine(**options) = Hikyaku::Hub::NativeEngine.new(**options)
 
@@ -36,7 +37,7 @@ class NativeEngineTest < Minitest::Test
     documents = Hikyaku::Hub::SubscriptionDocument.new(@topics.hub_path)
     @engine = make_engine(documents: documents)
     stays = subscribe(pattern("/stays/:id"), reads: ["/stays/1"])
-    gone = Array.new(700) { |i| subscribe(pattern("/gone/#{i}/*"), form: :message_pack) }
+    gone = Array.new(700) { |i| subscribe(pattern("/gone/#{i}/*"), format: :message_pack) }
     grants = @engine.instance_variable_get(:@grants)
     refute @engine.tidy, "everything is in use"
     assert_equal 701, grants.size

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "open3"
-require "support/form_readers"
+require "support/format_readers"
 require "support/protocol_test"
 require "support/self_signed"
 require "timeout"
@@ -108,7 +108,7 @@ class Protocol::FormsTest < Protocol::Test
 
   test "each event of a compressed stream is there at once: it waits for no other" do
     stream = raw("accept-encoding" => "gzip")
-    reader = FormReaders::Gzip.new
+    reader = FormatReaders::Gzip.new
     stream.feed(reader) { reader.text == ":\n\n" }
     5.times do |i|
       id = publish(topic, "event #{i}")
@@ -120,7 +120,7 @@ class Protocol::FormsTest < Protocol::Test
   test "a MessagePack stream says identity, type and data, and nil for a heartbeat" do
     stream = raw("accept" => PACK)
     id = publish(topic, "one\ntwo", type: "note", retry: "1500")
-    pack = FormReaders::Pack.new
+    pack = FormatReaders::Pack.new
     stream.feed(pack) { pack.events.any? }
     assert_equal [nil, 1500, [id, "note", "one\ntwo"]], pack.values
   end
@@ -148,13 +148,13 @@ class Protocol::FormsTest < Protocol::Test
     HubServer::OWN ? server.stop : server.web.shutdown
     gzip, pack, both = streams.map(&:rest)
     texts = [gzip, both].map do |bytes|
-      reader = FormReaders::Gzip.new << bytes
+      reader = FormatReaders::Gzip.new << bytes
       assert_predicate reader, :finished?
       reader.text
     end
     assert_match(/\A:\n\nid: \S+\ndata: last\n\nretry: \d+\n\n\z/, texts[0])
     [pack, texts[1]].each do |bytes|
-      beat, event, delay = (FormReaders::Pack.new << bytes).values
+      beat, event, delay = (FormatReaders::Pack.new << bytes).values
       assert_equal [nil, "last", true], [beat, event.last, delay.is_a?(Integer)]
     end
   end
@@ -163,7 +163,7 @@ class Protocol::FormsTest < Protocol::Test
     stream = raw({"accept-encoding" => "gzip", **bearer(subscriber(topic, sub: "alice"))})
     eventually { hub.stats[:subscribers] > 0 }
     publish(topic, "before")
-    reader = FormReaders::Gzip.new
+    reader = FormatReaders::Gzip.new
     stream.feed(reader) { reader.text.include?("before") }
     server.web.disconnect(subject: "alice")
     publish(topic, "after")
@@ -175,11 +175,11 @@ class Protocol::FormsTest < Protocol::Test
   test "where the server keeps the socket to itself, streams are the same" do
     start(tls: SelfSigned.context)
     stream = raw("accept" => PACK, "accept-encoding" => "gzip")
-    reader = FormReaders::Gzip.new
+    reader = FormatReaders::Gzip.new
     stream.feed(reader) { reader.text == "\xC0".b }
     id = publish(topic, "event")
     stream.feed(reader) { reader.text.bytesize > 1 }
-    assert_equal [nil, [id, nil, "event"]], (FormReaders::Pack.new << reader.text).values
+    assert_equal [nil, [id, nil, "event"]], (FormatReaders::Pack.new << reader.text).values
   end
 
   test "who may ask from another origin has both in Vary" do

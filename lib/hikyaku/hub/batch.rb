@@ -2,7 +2,8 @@
 
 module Hikyaku
   class Hub
-    # What comes next for every subscriber of one feed whose cursor stands at the same place: the bytes, gathered once.
+    # The next events of every subscriber of one feed that stands at the same position: gathered once, and shared.
+    # The twin of hk_batch.
     class Batch
       attr_reader :bytes
       attr_reader :to
@@ -10,11 +11,13 @@ module Hikyaku
       attr_reader :first
       attr_reader :count
 
-      # Gathers the events of a feed that follow a subscriber's cursor.
+      # Gathers the events of a feed that follow a subscriber's cursor. nil: the feed's index does not reach back that far, or the
+      # ring has passed the cursor.
       def self.gather(log, feed, subscriber, max_bytes)
         cursor = subscriber.cursor
         return unless feed.covers?(cursor)
         grant = subscriber.grant
+        format = subscriber.format
         first = feed.next_after(cursor)
         return new(feed, cursor, cursor, nil, 0, cursor, nil) unless first
         return if first < log.first
@@ -27,12 +30,13 @@ module Hikyaku
           record = log[position]
           restricted = true if record.private?
           if grant.admits?(record)
+            encoded = format.encode(position, record)
             if bytes.nil?
-              bytes = record.frame
+              bytes = encoded
             else
-              break if bytes.bytesize + record.frame.bytesize > max_bytes
+              break if bytes.bytesize + encoded.bytesize > max_bytes
               bytes = bytes.dup if bytes.frozen?
-              bytes << record.frame
+              bytes << encoded
             end
             count += 1
           end
@@ -52,12 +56,14 @@ module Hikyaku
         @grant = grant
       end
 
-      def serves?(feed, subscriber, oldest)
+      # Whether it is what a subscriber of the feed, with the batch's format, receives next.
+      def covers?(feed, subscriber, oldest)
         cursor = subscriber.cursor
         @newest == feed.newest && @first >= oldest && cursor < @first && cursor >= @after && (@grant.nil? || @grant.equal?(subscriber.grant))
       end
 
-      def for_all? = @grant.nil?
+      # Whether it holds nothing private, so that it suits every grant.
+      def public? = @grant.nil?
 
       def more? = @to < @newest
     end

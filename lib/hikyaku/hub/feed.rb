@@ -10,8 +10,8 @@ module Hikyaku
     # A feed is an index, never a copy: it holds positions, oldest first, at most LIMIT of them. It is complete from
     # `since` on; before that, the log must be scanned.
     class Feed
-      # Positions that a feed remembers. Whoever is further behind scans the log, so that thousands of matchers that
-      # select everything cost thousands of kilobytes, not gigabytes.
+      # Positions that a feed remembers. A subscriber that is further behind scans the log, so that thousands of matchers that
+      # select everything take thousands of kilobytes, not gigabytes.
       LIMIT = 1024
 
       attr_reader :matcher
@@ -19,11 +19,8 @@ module Hikyaku
       attr_reader :subscribers
       attr_reader :since
       attr_reader :newest
-      attr_reader :trimmed
       attr_accessor :indexed
       attr_accessor :dirty
-      attr_accessor :batch
-
       attr_reader :cost
       attr_reader :payer
 
@@ -34,12 +31,20 @@ module Hikyaku
         @since = since
         @positions = []
         @newest = 0
-        @trimmed = 0
         @subscriptions = []
         @subscribers = []
         @dirty = @indexed = false
-        @batch = nil
+        @batches = nil
       end
+
+      # The batch that was gathered last for subscribers with a stream format.
+      def batch(format) = @batches && @batches[format]
+
+      def store_batch(format, batch)
+        @batches ? @batches[format] = batch : @batches = {format => batch}
+      end
+
+      def drop_batches = @batches = nil
 
       def append(position)
         return false if position == @newest
@@ -66,14 +71,18 @@ module Hikyaku
 
       def covers?(cursor) = cursor >= @since - 1
 
-      # Adds a subscription. O(1).
+      # Asks the index where it is complete, because to match a pattern takes longer.
+      def selects?(record, position)
+        covers?(position - 1) ? next_after(position - 1) == position : record.matched_by?(@matcher)
+      end
+
       def link(subscription)
         subscription.index = @subscriptions.size
         @subscriptions << subscription
         @subscribers << subscription.subscriber
       end
 
-      # Removes a subscription by moving the last one into its place. O(1).
+      # Moves the last subscription into the place of the one that is removed. O(1).
       def unlink(subscription)
         last = @subscriptions.pop
         @subscribers.pop
@@ -85,10 +94,7 @@ module Hikyaku
 
       private
 
-      def trim(count)
-        @trimmed = @positions.shift(count).last
-        @since = @trimmed + 1
-      end
+      def trim(count) = @since = @positions.shift(count).last + 1
     end
   end
 end

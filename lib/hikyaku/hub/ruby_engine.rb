@@ -4,73 +4,56 @@ require_relative "../log"
 require_relative "admission"
 require_relative "engine"
 require_relative "event"
-require_relative "feed"
 require_relative "gap"
 require_relative "history"
 require_relative "pattern_budget"
-require_relative "record"
+require_relative "stream_format"
 require_relative "subscriber"
-require_relative "subscription"
-require_relative "topic_index"
-require_relative "ruby_engine/announcing"
-require_relative "ruby_engine/changing"
-require_relative "ruby_engine/delivery"
-require_relative "ruby_engine/forming"
-require_relative "ruby_engine/gathering"
-require_relative "ruby_engine/keeping"
-require_relative "ruby_engine/naming"
-require_relative "ruby_engine/sharing"
-require_relative "ruby_engine/timing"
+require_relative "ruby_engine/announcer"
+require_relative "ruby_engine/changes"
+require_relative "ruby_engine/deadlines"
+require_relative "ruby_engine/dispatcher"
+require_relative "ruby_engine/feeds"
+require_relative "ruby_engine/gatherer"
+require_relative "ruby_engine/persistence"
+require_relative "ruby_engine/ready_queue"
 
 module Hikyaku
   class Hub
-    # The engine in Ruby: the log, who listens to what, and who has got how far. How bytes are handed out is Delivery and
-    # Gathering, in other forms Forming and Sharing, with the matchers' names Naming; what time brings is Timing; who is told about subscriptions is Announcing; what outlives the process is Keeping;
-    # streams that are changed while they last are Changing.
+    # The engine in Ruby: the twin of hk_hub, file by file.
+    #
+    #     publish ─► Persistence ─► History ─► Feeds ─► Dispatcher ─► socket       hk_hub_publish, hk_hub_keep, hk_log, hk_hub_serve
+    #                                                       │
+    #                                                    Gatherer                  hk_hub_gather: where a shared batch does not do
+    #     subscribe, change ─► Changes ─► Announcer                                hk_hub_change, hk_hub_announce
+    #     tick ─► Deadlines                                                        hk_hub_timing
+    #
+    # It writes Server-Sent Events and MessagePack. It does not compress: the engine in C does.
     class RubyEngine
       include Engine
-      include Announcing
-      include Changing
-      include Delivery
-      include Forming
-      include Gathering
-      include Keeping
-      include Naming
-      include Sharing
-      include Timing
 
       def initialize(topics:, documents: nil, history: 32 * 1024 * 1024, heartbeat: 15, max_lifetime: nil, gap_policy: nil,
         max_connections: nil, max_connections_per_address: nil, max_pattern_cost_total: nil, max_pattern_cost_per_address: nil,
         max_pattern_cost_per_beginning: nil, storage: nil, cipher: Log::PositionCipher.new, random: Random.new)
-        @topics = topics
-        @documents = documents
         @admission = Admission.new(total: max_connections, per_address: max_connections_per_address)
         @pattern_budget = PatternBudget.new(total: max_pattern_cost_total, per_address: max_pattern_cost_per_address, per_beginning: max_pattern_cost_per_beginning)
-        @shut_down = false
-        @log = History.new(capacity: history, topics: topics)
-        @ids_of_positions = Log::Generations.new(cipher)
-        @index = TopicIndex.new
-        @feeds = {}
+        @log = History.new(capacity: history, topics: topics, cipher: cipher)
+        @feeds = Feeds.new(@log, @pattern_budget)
+        @queue = ReadyQueue.new
+        @gatherer = Gatherer.new(@log, @queue, gap_policy)
+        @announcer = Announcer.new(topics, documents, @feeds) { |update, **options| publish(update, **options) }
+        @dispatcher = Dispatcher.new(@log, @feeds, @queue, @gatherer, @announcer)
+        @deadlines = Deadlines.new(@queue, heartbeat: heartbeat, max_lifetime: max_lifetime, random: random)
+        @changes = Changes.new(@log, @feeds, @queue, @announcer, @deadlines)
+        @formats = {events: StreamFormat::Events.new, message_pack: StreamFormat::MessagePack.new(@log)}
         @subscribers = {}.compare_by_identity
-        @capabilities = {}
-        @ready = []
-        @scanning = []
-        @scan_allowance = 0
-        @dirty = []
-        @gap_policy = gap_policy
-        @random = random
-        start_forming
-        start_announcing
-        start_timing(heartbeat, max_lifetime)
-        @subscription_count = @publishes = @deliveries = @delivered_bytes = @gaps = @overruns = 0
-        @feed = nil
-        @place = 0
-        restore(storage, history) if storage
+        @publishes = 0
+        @persistence = Persistence.new(@log, topics, history, storage) if storage
       end
 
-      def look_at(topics) = (topics.map { |topic| TopicSurvey.new(@index, topic) } if @index.patterns?)
+      def survey(topics) = (@feeds.survey(topics) if @feeds.index.patterns?)
 
-      def weigh(matchers)
+      def prepare(matchers)
         matchers.each do |matcher|
           next if matcher.cost.zero?
           matcher.cost_in_ruby
@@ -80,70 +63,82 @@ module Hikyaku
 
       def publish(update, topics:, now:, type: nil, surveys: nil)
         type ||= update.type
-        keep(update, topics, type) if @storage
-        position, id = add(update, topics: topics, type: type, private: update.private?)
-        surveys ||= topics.map { |topic| TopicSurvey.new(@index, topic) }
-        surveys.each { |survey| @index.each_match(survey.topic, survey) { |feed| grow(feed, position) } }
+        @persistence&.append(update, topics, type)
+        position, id = @log.append(update, topics: topics, type: type, private: update.private?)
+        @feeds.add(position, topics, surveys)
         @publishes += 1
         id
       end
 
-      def subscribe(grant, now:, expires_in: nil, last_event_id: nil, address: nil, changeable: false, naming: false, form: :events, coding: :identity)
-        plain = Form.plain?(form, coding)
-        Form.refuse_naming(form) if naming
-        @admission.admit(address)
-        subscriber = Subscriber.new(grant, address: address)
-        begin
-          charge(subscriber, grant.matchers)
-        rescue PatternsTooCostly
-          @admission.release(address)
-          raise
+      def ticket = @persistence&.ticket
+
+      def await(ticket) = @persistence.await(ticket)
+
+      def close_storage = @persistence&.close
+
+      def abandon_storage
+        @persistence&.abandon
+        @persistence = nil
+      end
+
+      def subscribe(grant, now:, expires_in: nil, last_event_id: nil, address: nil, changeable: false, naming: false, format: :events, coding: :identity)
+        unless offers?(format, coding)
+          raise UnsupportedStreamFormat, "the engine in Ruby does not compress streams: use the coding :identity, or the engine in C"
         end
+        StreamFormat.check_naming!(format) if naming
+        subscriber = Subscriber.new(grant, format: @formats.fetch(format), address: address)
+        admit(subscriber)
+        subscriber.format.add_stream
         subscriber.name(grant.matchers) if naming
-        give_form(subscriber, form, coding) unless plain
         subscriber.active_at = now
         subscriber.blocked = true
-        subscriber.subscriptions = grant.matchers.map { |matcher| link(subscriber, matcher) }
+        subscriber.subscriptions = grant.matchers.map { |matcher| @feeds.link(subscriber, matcher) }
         @subscribers[subscriber] = true
         place(subscriber, last_event_id)
-        make_changeable(subscriber, last_event_id) if changeable
-        time(subscriber, now, expires_in)
-        announce(subscriber, now, active: true)
+        @changes.register(subscriber, last_event_id) if changeable
+        @deadlines.start(subscriber, now, expires_in)
+        @announcer.announce(subscriber, now, active: true)
         subscriber
+      end
+
+      def capability(subscriber) = subscriber.closed ? nil : subscriber.capability
+
+      def find(capability) = @changes.find(capability)
+
+      def change(subscriber, grant, now:, expires_in: nil, last_event_id: nil)
+        @changes.change(subscriber, grant, now: now, expires_in: expires_in, last_event_id: last_event_id)
       end
 
       def unsubscribe(subscriber, now: subscriber.active_at)
         return false unless @subscribers.delete(subscriber)
         @admission.release(subscriber.address)
-        @capabilities.delete(subscriber.capability) if subscriber.capability
+        @changes.forget(subscriber)
         subscriber.closed = true
-        subscriber.subscriptions.each { |subscription| unlink(subscription) }
-        take_form_away(subscriber) if subscriber.form
-        cancel_timing(subscriber)
-        announce(subscriber, now, active: false)
+        subscriber.subscriptions.each { |subscription| @feeds.unlink(subscription) }
+        subscriber.format.remove_stream
+        @deadlines.cancel(subscriber)
+        @announcer.announce(subscriber, now, active: false)
         true
       end
 
-      # Mercure draft-08, section "Reconnection, State Reconciliation, and Event Sourcing".
-      def resolve(last_event_id, grant)
-        if last_event_id.nil?
-          [@log.head, nil]
-        elsif last_event_id.empty?
-          [@log.head, @log.size.zero? ? "earliest" : cursor(grant)]
-        elsif last_event_id != "earliest" && (position = position_of(last_event_id))
-          [position, last_event_id]
-        else
-          [@log.first - 1, "earliest"]
-        end
-      end
+      def resolve(last_event_id, grant) = @log.resolve(last_event_id, grant)
 
-      def cursor(grant)
-        record = @log[@log.head]
-        (record && grant.admits?(record)) ? record.id : @ids_of_positions.seal(@log.head)
-      end
+      def cursor(grant) = @log.cursor(grant)
+
+      def serve(limit, max_bytes, now:, &block) = @dispatcher.serve(limit, max_bytes, now: now, &block)
+
+      def next_ready = @dispatcher.next_ready
+
+      def ready? = @dispatcher.ready?
+
+      def take(subscriber, max_bytes) = @dispatcher.take(subscriber, max_bytes)
+
+      def wrote(subscriber, bytes, now:) = @dispatcher.wrote(subscriber, bytes, now: now)
+
+      def writable(subscriber) = @dispatcher.writable(subscriber)
 
       def notify(topic, frame)
-        feed = @feeds[["exact", topic]] or return 0
+        feed = @feeds["exact", topic] or return 0
         feed.subscriptions.each do |subscription|
           subscriber = subscription.subscriber
           next if subscriber.blocked || subscriber.control
@@ -152,151 +147,95 @@ module Hikyaku
         feed.subscriptions.size
       end
 
-      # Whether anybody subscribes to exactly this topic.
-      def watched?(topic) = @feeds.key?(["exact", topic])
+      def watched?(topic) = !@feeds["exact", topic].nil?
 
-      # Sends bytes to one subscriber at the next event boundary.
-      def control(subscriber, bytes)
-        subscriber.control = subscriber.control ? subscriber.control + bytes : bytes
-        ready!(subscriber)
-      end
+      def control(subscriber, bytes) = @queue.say(subscriber, bytes)
 
-      # Marks a subscriber to be closed by the driver.
-      def close(subscriber, reason)
-        return if subscriber.closing || subscriber.closed
-        subscriber.closing = reason
-        ready!(subscriber)
-      end
+      def close(subscriber, reason) = @queue.close(subscriber, reason)
 
-      # Marks all subscribers of a subject to be closed.
-      def disconnect(subject)
-        @subscribers.each_key.count do |subscriber|
-          next if subscriber.closing || subscriber.grant.subject != subject
-          close(subscriber, :disconnected)
-          true
-        end
-      end
+      def disconnect(subject) = close_all(:disconnected) { |subscriber| subscriber.grant.subject == subject }
 
-      # Marks all subscribers to be closed whose grants the block selects.
       def expel
         selected = Hash.new { |known, grant| known[grant] = yield(grant) }.compare_by_identity
-        @subscribers.each_key.count do |subscriber|
-          next if subscriber.closing || !selected[subscriber.grant]
-          close(subscriber, :disconnected)
-          true
-        end
+        close_all(:disconnected) { |subscriber| selected[subscriber.grant] }
       end
 
-      # Marks all subscribers to be closed, and announces no end any more.
       def shutdown
-        @shut_down = true
-        @untold.clear
+        @announcer.stop
         @subscribers.each_key { |subscriber| close(subscriber, :shutdown) }
       end
+
+      def tick(now:)
+        @persistence&.forget_old
+        @deadlines.tick(now)
+      end
+
+      def next_tick = @deadlines.next_at
 
       def each_subscriber(&block) = @subscribers.each_key(&block)
 
       def each_subscription(type: nil, pattern: nil, &block)
         if pattern
-          @feeds[[type, pattern]]&.subscriptions&.each(&block)
+          @feeds[type, pattern]&.subscriptions&.each(&block)
         else
           @subscribers.each_key { |subscriber| subscriber.subscriptions.each(&block) }
         end
       end
 
-      def last_event_id = @log[@log.head]&.id
+      def last_event_id = @log.last_event_id
 
       def rekey
-        @ids_of_positions = Log::Generations.new(Log::PositionCipher.new)
-        @capabilities.clear
+        @log.rekey
+        @changes.clear
       end
+
+      def matcher(type, pattern) = @feeds[type, pattern]&.matcher
 
       def subscriber_count = @subscribers.size
 
       def stats
         {
-          subscribers: @subscribers.size, subscriptions: @subscription_count, feeds: @feeds.size,
-          publishes: @publishes, deliveries: @deliveries, delivered_bytes: @delivered_bytes,
-          history_bytes: @log.bytes, history_updates: @log.size, gaps: @gaps, overruns: @overruns,
+          subscribers: @subscribers.size, subscriptions: @feeds.subscription_count, feeds: @feeds.size,
+          publishes: @publishes, deliveries: @dispatcher.deliveries, delivered_bytes: @dispatcher.delivered_bytes,
+          history_bytes: @log.bytes, history_updates: @log.size, gaps: @gatherer.gaps, overruns: @gatherer.overruns,
           refused_total: @admission.refused_total, refused_address: @admission.refused_address,
           pattern_cost: @pattern_budget.total, refused_cost: @pattern_budget.refused
         }
       end
 
+      # Positions are counted from the newest event that each subscriber's matchers select, not from the end of the log.
       def lag
-        behind = @subscribers.each_key.map { |subscriber| lag_of(subscriber) }.sort
+        behind = @subscribers.each_key.map do |subscriber|
+          newest = subscriber.subscriptions.map { |subscription| subscription.feed.newest }.max
+          [newest - subscriber.cursor, 0].max
+        end.sort
         behind.empty? ? [0, 0] : [behind.last, behind[(behind.size * 0.99).ceil - 1]]
       end
 
-      # The matcher that is in use for this type and pattern, so that a pattern is compiled once however many use it.
-      def matcher(type, pattern) = @feeds[[type, pattern]]&.matcher
-
       private
 
-      def add(update, topics:, type:, private:)
-        position = @log.head + 1
-        id = update.id || @ids_of_positions.seal(position)
-        frame = Event.encode(id: id, data: update.data, type: type, retry_after: update.retry_after)
-        @log.append(Record.new(frame: frame, topics: topics, id: id, private: private), chosen: !update.id.nil?)
-        [position, id]
+      def admit(subscriber)
+        @admission.admit(subscriber.address)
+        @feeds.charge(subscriber, subscriber.grant.matchers)
+      rescue PatternsTooCostly
+        @admission.release(subscriber.address)
+        raise
       end
 
-      # Events for it, not of the log: who has received all that is for it is not behind, whatever was published to others.
-      def lag_of(subscriber)
-        newest = subscriber.subscriptions.map { |subscription| subscription.feed.newest }.max
-        [newest - subscriber.cursor, 0].max
-      end
-
-      def grow(feed, position)
-        return unless feed.append(position)
-        return if feed.dirty
-        feed.dirty = true
-        @dirty << feed
-      end
-
-      def link(subscriber, matcher)
-        @subscription_count += 1
-        Subscription.new(subscriber, feed_for(matcher, subscriber.address)).tap { |subscription| subscription.feed.link(subscription) }
-      end
-
-      def unlink(subscription)
-        @subscription_count -= 1
-        feed = subscription.feed
-        feed.unlink(subscription)
-        drop(feed) if feed.subscriptions.empty?
-      end
-
-      def charge(subscriber, matchers) = @pattern_budget.charge(without_feed(matchers), subscriber.address)
-
-      # What was charged for feeds that were not made.
-      def refund(subscriber, matchers)
-        without_feed(matchers).each { |matcher| @pattern_budget.refund(matcher, subscriber.address) }
-      end
-
-      def without_feed(matchers) = matchers.reject { |matcher| @feeds.key?([matcher.type, matcher.pattern]) }
-
-      # The matchers of new ones were charged.
-      def feed_for(matcher, payer)
-        @feeds[[matcher.type, matcher.pattern]] ||= Feed.new(matcher, since: @log.head + 1, payer: payer).tap { |feed| @index.add(feed) }
-      end
-
-      def drop(feed)
-        @pattern_budget.refund(feed.matcher, feed.payer)
-        @index.remove(feed)
-        @feeds.delete([feed.matcher.type, feed.matcher.pattern])
-      end
-
+      # Puts the cursor where the subscriber wants to go on. A subscriber whose event id is unknown is told of a gap.
       def place(subscriber, last_event_id)
         subscriber.began_at, subscriber.last_event_id = resolve(last_event_id, subscriber.grant)
         subscriber.cursor = subscriber.began_at
         return if subscriber.last_event_id != "earliest" || ["", "earliest"].include?(last_event_id)
-        subscriber.control = Gap.event(id: @ids_of_positions.seal(subscriber.cursor), after: last_event_id, reason: "unknown")
+        subscriber.say(Gap.event(id: @log.id_of(subscriber.cursor), after: last_event_id, reason: "unknown"))
       end
 
-      # The position of an event from which nothing has been lost since.
-      def position_of(id)
-        position = @log.position_of(id) || @ids_of_positions.open(id, @log.head)
-        position if position && position >= @log.first - 1
+      def close_all(reason)
+        @subscribers.each_key.count do |subscriber|
+          next if subscriber.closing || !yield(subscriber)
+          close(subscriber, reason)
+          true
+        end
       end
     end
   end

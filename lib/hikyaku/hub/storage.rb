@@ -5,34 +5,33 @@ require "securerandom"
 require_relative "../error"
 require_relative "../log/journal"
 require_relative "storage/entry"
-require_relative "storage/loss"
-require_relative "storage/syncing"
+require_relative "storage/flush_worker"
+require_relative "storage/loss_report"
+require_relative "storage/retention_index"
 require_relative "storage/watermark"
-require_relative "storage/youth"
 
 module Hikyaku
-  # An update could not be kept, so it was not published: there is no space, or the disk has failed.
+  # An update could not be stored, so it was not published: there is no space, or the disk has failed.
   class StorageFailed < StandardError
     include Error
   end
 
   class Hub
-    # Keeps a hub's log over a restart: a journal of what was published, for as long as the log's ring has it.
+    # Preserves a hub's log over a restart: a journal of the updates that the log's ring retains.
     #
     #     storage = Storage.new("/var/lib/hub", history: 33_554_432, level: :synced)
     #     storage.open { |entry| ring_takes(entry) }
     #     ticket = storage.append(update, …)  under the hub's lock
-    #     storage.await(ticket)               in any thread: until it is as safe as the level says
-    #     storage.retain(from: position)      what stands before is not needed any more
+    #     storage.await(ticket)               in any thread: returns when the update is as safe as the level says
+    #     storage.retain(from: position)      deletes the segments before a position
     #
     # docs/journal.md, section "What the hub keeps".
     class Storage
       UPDATE = 16
       KEY = 17
       KEY_BYTES = 16
-      # A journal has about so many segments, so that what is not needed any more goes in so many steps.
+      # About how many segments a journal has: old updates are deleted by the segment.
       SEGMENTS = 4
-      # Bytes that a segment may have.
       SEGMENT_BYTES = ((1 << 20)..(32 << 20))
       BLOCK = 4096
       LEVELS = %i[written synced].freeze
@@ -53,38 +52,37 @@ module Hikyaku
         @watermark = Watermark.new(folder, boot: boot)
         @options = {segment_bytes: Storage.segment_bytes(history), files: files, report: report, clock: clock}
         @next_position = 1
-        @ends = {} # numbers of segments, and the newest position in each
-        @youth = Youth.new(age, clock)
+        @ends = {} # the newest position in each segment, by its number
+        @retention = RetentionIndex.new(age, clock)
         @lock = Mutex.new
       end
 
-      # Opens the journal, or makes one, and hands over what it has. From the first entry on there is a key.
+      # Opens or creates the journal and yields its entries. From the first entry on, `key` is known. `lose` is called for positions whose
+      # updates are missing.
       def open(lose:)
         FileUtils.mkdir_p(@folder, mode: 0o700)
         @lose = lose
         @given = @watermark.read
-        @journal = Log::Journal.open(@folder, on_begin: method(:remember), **@options) { |record| restore(record) { |entry| yield entry } }
-        @syncing = Syncing.new(@journal, @lock)
+        @journal = Log::Journal.open(@folder, on_begin: method(:write_key), **@options) { |record| restore(record) { |entry| yield entry } }
+        @flush_worker = FlushWorker.new(@journal, @lock)
         @watermark.begin(@next_position - 1)
-        tell
+        report_losses
         self
       rescue SystemCallError, Log::Journal::Full, Log::Journal::Failed => error
-        raise StorageFailed, "the hub's history cannot be kept in #{@folder}: #{error.message}"
+        raise StorageFailed, "the hub's history cannot be stored in #{@folder}: #{error.message}"
       end
 
-      # Keeps an update, before anybody sees it.
+      # Stores an update. Returns a ticket for `await`; nil if the update is as safe as the level says already.
       def append(update, topics:, type: update.type)
         entry = Entry.new(position: @next_position, published_at: @clock.call, topics: topics, data: update.data, private: update.private?,
           id: update.id, type: type, retry_after: update.retry_after)
-        failing { @lock.synchronize { keep(entry) } }
+        failing { @lock.synchronize { store(entry) } }
       end
 
-      # Waits until what was kept is as safe as the level says.
       def await(ticket)
-        failing { @syncing.await { safe?(ticket) } } if ticket
+        failing { @flush_worker.await { safe?(ticket) } } if ticket
       end
 
-      # What stands before a position is not needed any more.
       def retain(from:)
         return unless @ends.size > 1 && @ends.first.last < from
         @lock.synchronize do
@@ -95,19 +93,19 @@ module Hikyaku
         end
       end
 
-      def young_from = @youth.from
+      def retained_from = @retention.from
 
-      # Ends in order. Harmless when repeated.
+      # Harmless when repeated.
       def close
-        @syncing.stop
+        @flush_worker.stop
         failing { @journal.close }
       ensure
         @watermark.close
       end
 
-      # Lets go of it, as a crash would: it is another process's.
+      # Releases the files without writing, as a crash would: they belong to another process.
       def abandon
-        @syncing.stop
+        @flush_worker.stop
         @journal.abandon
         @watermark.close
       end
@@ -124,57 +122,57 @@ module Hikyaku
         when UPDATE
           @key ||= SecureRandom.bytes(KEY_BYTES)
           entry = Entry.read(record)
-          missing_up_to(entry.position - 1, @key) if entry.position > @next_position
+          lose_up_to(entry.position - 1, @key) if entry.position > @next_position
           note(entry, record.place)
           @newest_at = entry.published_at
           yield entry
         end
       end
 
-      # With another key the position before the next is nobody's but the gap's.
+      # A new key begins one position further on, so that the gap event has a position that no update had.
       def restore_key(key, position)
         before = @key || key
         @next_position = position unless @key
         @key = key
-        missing_up_to(position - 1, before) if position > @next_position
+        lose_up_to(position - 1, before) if position > @next_position
       end
 
-      def missing_up_to(position, key_before)
+      def lose_up_to(position, key_before)
         @lose.call(@next_position, position, key_before)
         @next_position = position + 1
       end
 
-      # First in every segment, and twice: a damaged byte must not give updates the ids of another key.
-      def remember(journal)
-        begin_again(journal) unless @begun
+      # Written first in every segment, and twice: a damaged byte must not give updates the ids of another key.
+      def write_key(journal)
+        choose_key(journal) unless @begun
         @begun = true
         2.times { journal.append(KEY, 0, [@key, @next_position].pack("a#{KEY_BYTES}Q<"), urgent: true) }
       end
 
-      # Where the end may be missing, what comes has other ids than what is missing.
-      def begin_again(journal)
+      # Where the end of the history may be missing, new updates get other ids than the missing ones had.
+      def choose_key(journal)
         before = @key
         return @key = SecureRandom.bytes(KEY_BYTES) unless before
         return unless @given ? @given >= @next_position : @watermark.copied? || !journal.in_order?
         @loss = {newest: @newest_at, known: (@given - @next_position + 1 if @given), space: journal.open_end, copied: @watermark.copied?}
         @key = SecureRandom.bytes(KEY_BYTES)
-        missing_up_to(@next_position, before)
+        lose_up_to(@next_position, before)
       end
 
-      def tell
-        @journal.holes.each { |hole| report(Loss.hole(@folder, @journal.torn_segment, hole.from, hole.to, hole.missing)) }
-        report(Loss.tail(@folder, level: @level, **@loss)) if @loss
+      def report_losses
+        @journal.holes.each { |hole| report(LossReport.hole(@folder, @journal.torn_segment, hole.from, hole.to, hole.missing)) }
+        report(LossReport.tail(@folder, level: @level, **@loss)) if @loss
       end
 
-      def report(sentence) = @report&.call(:error, sentence)
+      def report(message) = @report&.call(:error, message)
 
-      def keep(entry)
+      def store(entry)
         position = @journal.append(UPDATE, entry.flags, entry.to_bytes)
         note(entry, @journal.place)
         @journal.write
         @watermark.note(entry.position)
         @journal.want_sync(position) if @level == :synced
-        @syncing.rouse
+        @flush_worker.wake
         position unless safe?(position)
       end
 
@@ -182,14 +180,14 @@ module Hikyaku
 
       def note(entry, place)
         @ends[place >> 32] = entry.position
-        @youth.note(entry.position, entry.published_at)
+        @retention.add(entry.position, entry.published_at)
         @next_position = entry.position + 1
       end
 
       def failing
         yield
       rescue Log::Journal::Full, Log::Journal::Failed, LimitExceeded => error
-        raise StorageFailed, "the update cannot be kept: #{error.message}"
+        raise StorageFailed, "the update cannot be stored: #{error.message}"
       end
     end
   end

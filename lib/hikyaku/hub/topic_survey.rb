@@ -6,7 +6,7 @@ module Hikyaku
     # be done without the lock of whoever has the index; to begin and to end takes it.
     class TopicSurvey
       # Steps of programs that one piece takes: about two milliseconds.
-      PIECE = 16_384
+      STEPS_PER_TURN = 16_384
       # What a pattern costs beside its own steps.
       STEPS_A_PATTERN = 10
       private_constant :STEPS_A_PATTERN

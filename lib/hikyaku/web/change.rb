@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "problem"
-require_relative "../hub/past"
+require_relative "../hub/replay_filter"
 
 module Hikyaku
   class Web

@@ -21,9 +21,9 @@ module Hikyaku
       # The content of an answer to HEAD, of a length that servers do not know: no array, for which they would say 0.
       NOTHING = [].each.freeze
       CLOSING = {"connection" => "close"}.freeze
-      # Of each form and coding.
-      STREAM_HEADERS = %i[events message_pack].product(%i[identity gzip]).to_h do |form, coding|
-        [[form, coding], Negotiation.headers(form, coding).merge(HEADERS).freeze]
+      # Of each stream format and coding.
+      STREAM_HEADERS = %i[events message_pack].product(%i[identity gzip]).to_h do |format, coding|
+        [[format, coding], Negotiation.headers(format, coding).merge(HEADERS).freeze]
       end.freeze
       CLOSING_HEADERS = STREAM_HEADERS.transform_values { |headers| headers.merge(CLOSING).freeze }.freeze
       # The header with which a client asks for a stream that it can change, and gets what that takes: see Change.
@@ -82,12 +82,12 @@ module Hikyaku
       end
 
       def stream_to(request, grant, cursor, choice)
-        form, coding = choice
+        format, coding = choice
         asked = request.header(CHANGEABLE)
-        naming = asked == NAMING && form == :events
+        naming = asked == NAMING && format == :events
         changeable = asked == "1" || naming
         subscriber = @hub.subscribe(grant, last_event_id: cursor, address: counted(request.address), changeable: changeable, naming: naming,
-          form: form, coding: coding)
+          format: format, coding: coding)
         request.granted(grant)
         stream = StreamBody.new(@hub, @reactor, subscriber, request.env.key?("puma.socket"))
         headers = (closes?(request) ? CLOSING_HEADERS : STREAM_HEADERS)[choice].merge(@reader.headers(subscriber.last_event_id))

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "support/form_readers"
+require "support/format_readers"
 require "zlib"
 
 # Streams whose events name the matchers that selected them.
@@ -10,7 +10,7 @@ EngineContract.tests do
   # What has been said to it, decoded.
   def text_of(reader, coding)
     bytes = reader.connection.received
-    (coding == :gzip) ? (FormReaders::Gzip.new << bytes).text : bytes.b
+    (coding == :gzip) ? (FormatReaders::Gzip.new << bytes).text : bytes.b
   end
 
   # Of each event what it says before its own fields, and its data.
@@ -22,7 +22,7 @@ EngineContract.tests do
     end
   end
 
-  %i[identity gzip].each do |coding|
+  EngineContract.codings(self).each do |coding|
     test "each event of a stream with several matchers names those that selected it, #{coding}" do
       reader = naming(exact("/a", "/b") + pattern("/:any") + [template("/b")], coding: coding)
       publish("/a", "1")
@@ -139,28 +139,8 @@ EngineContract.tests do
   end
 
   test "only Server-Sent Events name matchers" do
-    error = assert_raises(Hikyaku::FormNotOffered) { naming(exact("/a"), form: :message_pack) }
+    error = assert_raises(Hikyaku::UnsupportedStreamFormat) { naming(exact("/a"), format: :message_pack) }
     assert_match(/Server-Sent Events/, error.message)
     assert_equal 0, @engine.stats[:subscribers]
-  end
-
-  test "streams that name a matcher share what is compressed as others do, until they have another" do
-    lone = Array.new(2) { naming(exact("/a"), coding: :gzip) }
-    other = subscribe(exact("/a"), coding: :gzip)
-    40.times { |i| publish("/a", "the same text as in the events before it, number #{i}") && drain }
-    assert_equal [other.connection.received] * 2, lone.map { |reader| reader.connection.received }
-    assert @engine.change(lone.last, grant(exact("/a", "/b")), now: @now)
-    publish("/a", "after")
-    assert_equal [[["match: /a"], "after"], [[], "after"]], lone.reverse.map { |reader| named(reader, :gzip).last }
-  end
-
-  test "a compressed stream whose events name matchers ends in order, its checksum with the names" do
-    reader = naming(exact("/a", "/b"), coding: :gzip)
-    publish("/a", "1")
-    publish("/b", "2")
-    drain
-    next unless reader.respond_to?(:last_words)
-    decoded = FormReaders::Gzip.new << (reader.connection.received + reader.last_words("retry: 1000\n\n"))
-    assert_predicate decoded, :finished?
   end
 end

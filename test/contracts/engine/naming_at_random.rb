@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "support/form_readers"
+require "support/format_readers"
 
 # Whatever is published, read, blocked and changed: the events that name a matcher are those that it selects, from where it was
 # added on, in order, each once; whatever its neighbours are.
@@ -50,7 +50,7 @@ EngineContract.tests do
   # By name the positions of the events that it got.
   def got_by_name(stream)
     bytes = stream[:reader].connection.received
-    text = (stream[:coding] == :gzip) ? (FormReaders::Gzip.new << bytes).text : bytes.b
+    text = (stream[:coding] == :gzip) ? (FormatReaders::Gzip.new << bytes).text : bytes.b
     text.split("\n\n").each_with_object(Hash.new { |got, name| got[name] = [] }) do |block, got|
       next if block.start_with?(":") || block.include?("event: mercure")
       names = block.lines(chomp: true).take_while { |line| line.start_with?("match") }
@@ -100,7 +100,7 @@ EngineContract.tests do
     got.sum { |_, positions| positions.size }
   end
 
-  %i[identity gzip].each do |coding|
+  EngineContract.codings(self).each do |coding|
     test "random publishing, reading, blocking and changing of streams that name matchers: each gets its own, in order, once, #{coding}" do
       events = (0...15).sum do |seed|
         run_named(seed, coding)

@@ -140,7 +140,7 @@ EngineContract.tests do
     matched_long
     live = [subscribe(exact("/live")), subscribe(exact("/live", "/other"))]
     scans = costly.map { |matchers| subscribe(matchers, last_event_id: "earliest") }
-    formed = (subscribe(costly[0], last_event_id: "earliest", form: :message_pack) if @engine.offers?(:message_pack, :identity))
+    formed = (subscribe(costly[0], last_event_id: "earliest", format: :message_pack) if @engine.offers?(:message_pack, :identity))
     assert one_turn
     publish("/live", "now")
     assert one_turn

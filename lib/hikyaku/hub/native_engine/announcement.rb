@@ -8,17 +8,17 @@ require_relative "../../support/url"
 module Hikyaku
   class Hub
     class NativeEngine
-      # How the engine announces a subscription: what stands before, between and behind the places where the subscriber's id,
-      # which only the engine knows, comes to stand, and whether the subscription is active.
+      # The template of a subscription event: the parts before, between and after the subscriber's id, which only the engine
+      # knows, and whether the subscription is active.
       #
-      # Made by describing the subscription of a subscriber that nobody else can be, and cutting the description there.
+      # It is made by describing the subscription of a subscriber with a random id, and cutting the description there.
       class Announcement
         Described = Struct.new(:subscriber, :matcher, :payload)
-        Nobody = Struct.new(:id)
+        Placeholder = Struct.new(:id)
         TRUE_SIZE = 4
-        # A segment that a URL does not keep; everything else in a topic of a subscription is canonical.
+        # Segments that URL parsing removes; everything else in the topic of a subscription is canonical.
         DOTS = %r{/\.{1,2}/}
-        private_constant :Described, :Nobody, :TRUE_SIZE, :DOTS
+        private_constant :Described, :Placeholder, :TRUE_SIZE, :DOTS
 
         def initialize(topics, documents)
           @topics = topics
@@ -28,7 +28,7 @@ module Hikyaku
         def call(matcher, payload)
           id = "urn:uuid:#{SecureRandom.uuid}"
           escaped = id.gsub(":", "%3A")
-          described = Described.new(Nobody.new(id), matcher, payload)
+          described = Described.new(Placeholder.new(id), matcher, payload)
           topic = @documents.topic(described)
           path = topic.match?(DOTS) ? URL.parse(topic, base: @topics.base).pathname : topic
           head, between, begun = pieces(described, true, escaped, id)

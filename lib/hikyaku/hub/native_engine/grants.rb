@@ -5,12 +5,12 @@ require_relative "announcement"
 module Hikyaku
   class Hub
     class NativeEngine
-      # The grants that the engine has been given, with what it made of them: each Grant object is compiled once as long as
-      # somebody uses it, and so is each matcher. What only this table holds is let go whenever the table has doubled, and by `tidy`.
+      # The grants that the engine was given, with their compiled forms: each Grant object and each matcher is compiled once as long
+      # as it is used. What only this table holds is released whenever the table has doubled, and by `sweep`.
       class Grants
-        # So many that nobody uses may be there.
+        # Unused entries that the table may have.
         SPARE = 1_024
-        # So many are looked at under the engine's lock at once.
+        # Entries that are checked at a time under the engine's lock.
         SLICE = 1_024
         Entry = Struct.new(:grant, :compiled)
         private_constant :SPARE, :SLICE, :Entry
@@ -23,7 +23,7 @@ module Hikyaku
           @entries = {}
           @matchers = {}
           @tag = 0
-          @most_entries = @most_matchers = SPARE
+          @max_entries = @max_matchers = SPARE
         end
 
         def [](tag) = @entries[tag]&.grant
@@ -39,8 +39,8 @@ module Hikyaku
 
         def size = @entries.size
 
-        # Lets go of what nobody uses.
-        def tidy
+        # Releases what is not used. Returns how many entries there were.
+        def sweep
           before = @entries.size + @matchers.size
           sweep_entries
           sweep_matchers
@@ -50,8 +50,8 @@ module Hikyaku
         private
 
         def add(grant)
-          sweep_entries if @entries.size >= @most_entries
-          sweep_matchers if @matchers.size >= @most_matchers
+          sweep_entries if @entries.size >= @max_entries
+          sweep_matchers if @matchers.size >= @max_matchers
           tag = @tag += 1
           subscriptions = grant.matchers.map do |matcher|
             [compiled(matcher), @announcement&.call(matcher, grant.payload_of(matcher))]
@@ -74,12 +74,12 @@ module Hikyaku
 
         def sweep_entries
           unused(@entries.keys, @entries.values.map(&:compiled)) { |tag| @tags.delete(@entries.delete(tag).grant) }
-          @most_entries = 2 * @entries.size + SPARE
+          @max_entries = 2 * @entries.size + SPARE
         end
 
         def sweep_matchers
           unused(@matchers.keys, @matchers.values) { |matcher| @matchers.delete(matcher) }
-          @most_matchers = 2 * @matchers.size + SPARE
+          @max_matchers = 2 * @matchers.size + SPARE
         end
 
         def unused(keys, compiled)

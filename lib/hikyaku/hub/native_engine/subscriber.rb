@@ -3,8 +3,7 @@
 module Hikyaku
   class Hub
     class NativeEngine
-      # One connection, as Ruby sees it: what it is lies in the engine, which is asked. Two objects of the same subscriber are
-      # equal.
+      # One connection, as Ruby sees it: its state is read from the engine. Two objects of the same subscriber are equal.
       class Subscriber
         # One matcher of one subscriber.
         Subscription = Struct.new(:subscriber, :matcher) do
@@ -15,7 +14,7 @@ module Hikyaku
         attr_accessor :grant
         attr_reader :address
         attr_reader :last_event_id
-        # The driver's own, if it is written in Ruby: whatever it needs to reach the client.
+        # The driver's own, if it is written in Ruby: what it needs to reach the client.
         attr_accessor :connection
         attr_accessor :heard
 
@@ -29,7 +28,7 @@ module Hikyaku
           @heard = 0
         end
 
-        # A random id for each connection (Mercure draft-08, section "Subscriber Identifier Assignment").
+        # Random for each connection (Mercure draft-08, section "Subscriber Identifier Assignment").
         def id = @id ||= state(0)
 
         def closing = state(1)
@@ -42,7 +41,7 @@ module Hikyaku
 
         def control = state(5)
 
-        # What is written to it before its stream is closed between two events: what was still to be said to it alone, and this.
+        # The bytes that are written before the stream is closed between two events: what was pending for it alone, and this.
         def last_words(frame) = @engine.last_words_for(self, frame)
 
         def closed = @end ? true : @engine.state_of(@serial).nil?
@@ -54,7 +53,7 @@ module Hikyaku
           self
         end
 
-        # The engine has let go of it.
+        # The engine has removed it; its last state is stored.
         def ended(state) = @end ||= state || []
 
         def ==(other) = other.is_a?(Subscriber) && @serial == other.serial && @engine.equal?(other.engine)

@@ -4,7 +4,7 @@ require "tmpdir"
 require "hikyaku/log/journal/salvage"
 
 # What an engine keeps over a restart, for those that have storage.
-module KeepingContract
+module PersistenceContract
   PARTS = []
   def self.tests(&block) = PARTS << block
   def self.included(base) = PARTS.each { |part| base.class_eval(&part) }

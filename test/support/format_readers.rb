@@ -2,8 +2,8 @@
 
 require "zlib"
 
-# Reads what streams in other forms say, independently of what writes them: bytes as they come, in pieces of any length.
-module FormReaders
+# Reads what streams in other formats say, independently of what writes them: bytes as they come, in pieces of any length.
+module FormatReaders
   # Of a gzip stream. `text` grows with each piece, or raises where the bytes cannot be decoded.
   class Gzip
     # @return [String] what was decoded
@@ -46,6 +46,9 @@ module FormReaders
     rescue Unfinished
       self
     end
+
+    # @return [String] the bytes of the value that has not come to its end
+    def rest = @buffer
 
     # @return [Boolean] nothing is left of the next
     def whole? = @buffer.empty?

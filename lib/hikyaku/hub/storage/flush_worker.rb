@@ -3,27 +3,27 @@
 module Hikyaku
   class Hub
     class Storage
-      # What of a journal may take long, in two threads: bringing to the disk, and making space. While one sync runs, whoever comes
-      # gathers for the next.
-      class Syncing
+      # Does what takes long in a journal in two threads: syncing, and preparing the next segment. While one sync runs, updates
+      # gather for the next.
+      class FlushWorker
         def initialize(journal, lock)
           @journal = journal
           @lock = lock
           @done = ConditionVariable.new
-          @syncing = ConditionVariable.new
-          @spacing = ConditionVariable.new
+          @sync_wanted = ConditionVariable.new
+          @space_wanted = ConditionVariable.new
           @threads = []
         end
 
-        # There may be something to do. With the lock.
-        def rouse
+        # Wakes the threads that have something to do. Call it with the lock.
+        def wake
           return unless @journal.sync_wanted? || @journal.space_wanted?
           start unless @threads.any?
-          @syncing.signal if @journal.sync_wanted?
-          @spacing.signal if @journal.space_wanted?
+          @sync_wanted.signal if @journal.sync_wanted?
+          @space_wanted.signal if @journal.space_wanted?
         end
 
-        # Waits until a block says that it is enough.
+        # Waits until the block returns true.
         def await
           @lock.synchronize do
             until yield
@@ -33,11 +33,10 @@ module Hikyaku
           end
         end
 
-        # Ends the threads.
         def stop
           @lock.synchronize do
             @stopping = true
-            [@syncing, @spacing].each(&:signal)
+            [@sync_wanted, @space_wanted].each(&:signal)
           end
           @threads.each(&:join)
         end
@@ -46,26 +45,26 @@ module Hikyaku
 
         def start
           @threads = [
-            work(@syncing, -> { @journal.sync_wanted? }) { @journal.sync },
-            work(@spacing, -> { @journal.space_wanted? }) { @journal.make_space }
+            work(@sync_wanted, -> { @journal.sync_wanted? }) { @journal.sync },
+            work(@space_wanted, -> { @journal.space_wanted? }) { @journal.make_space }
           ]
         end
 
-        # What waited for a segment to get its name is written when it has it.
-        def work(due, wanted)
+        def work(signal, wanted)
           Thread.new do
             @lock.synchronize do
               loop do
-                due.wait(@lock, 1) until wanted.call || @stopping
+                signal.wait(@lock, 1) until wanted.call || @stopping
                 break if @stopping
                 without_lock { yield }
+                # Records that waited for the next segment can be written now.
                 @journal.write if @journal.pending?
-                rouse
+                wake
                 @done.broadcast
               end
             end
           rescue Log::Journal::Failed
-            # Whoever waits, and whoever publishes next, is told.
+            # Those that wait, and the next publish, find the failure in the journal.
             @lock.synchronize { @done.broadcast }
           end
         end
@@ -77,7 +76,7 @@ module Hikyaku
           @lock.lock
         end
       end
-      private_constant :Syncing
+      private_constant :FlushWorker
     end
   end
 end

@@ -3,19 +3,19 @@
 module Hikyaku
   class Hub
     class Storage
-      # What the log is told of a history that is not whole. Both engines say the same.
-      module Loss
-        # Bytes in the journal of an update, at least: a MARK, and a record with one topic.
-        LEAST = 112
+      # The error messages for a history that is not complete. Both engines log the same.
+      module LossReport
+        # Bytes that an update takes in the journal at least: a MARK, and a record with one topic.
+        MIN_UPDATE_BYTES = 112
         COPIED = "how many were published after the copy was made is not known"
-        private_constant :LEAST, :COPIED
+        private_constant :MIN_UPDATE_BYTES, :COPIED
 
         module_function
 
         def tail(folder, level:, newest:, known:, space:, copied:)
           since = newest ? "the newest update that is there was published at #{time(newest)}" : "no update is there"
-          what = copied ? "is a copy, or was copied over" : "was not closed in order, and its end may be lost, as after a loss of power"
-          "the history in #{folder} #{what}: #{since}; #{copied ? COPIED : missing(level, known, space)}. " \
+          state = copied ? "is a copy, or was copied over" : "was not closed in order, and its end may be lost, as after a loss of power"
+          "the history in #{folder} #{state}: #{since}; #{copied ? COPIED : missing(level, known, space)}. " \
             "Ids go on with a new key, and readers are told of a gap"
         end
 
@@ -27,7 +27,7 @@ module Hikyaku
         def missing(level, known, space)
           return "#{known} updates that were published behind it are missing" if known
           return "no acknowledged update is missing, at level synced" if level == :synced
-          "behind it up to #{space / LEAST} acknowledged updates may be missing, at level written"
+          "behind it up to #{space / MIN_UPDATE_BYTES} acknowledged updates may be missing, at level written"
         end
 
         def time(milliseconds) = Time.at(0, milliseconds, :millisecond).utc.strftime("%FT%T.%LZ")
