@@ -32,7 +32,8 @@ module Hikyaku
     METHODS = "GET, HEAD, QUERY, POST, OPTIONS"
     FORKED = "this process was forked from one that had made the hub: here it is a hub of its own, whose publishes reach nobody " \
       "in another process. With several workers let one process be the hub for all: `plugin :hikyaku` in Puma, or `hikyaku serve`"
-    private_constant :METHODS, :FORKED
+    UNCOMPRESSED = "streams are not compressed, whatever Accept-Encoding says: this hub's engine writes no gzip"
+    private_constant :METHODS, :FORKED, :UNCOMPRESSED
 
     # @return [Hub]
     attr_reader :hub
@@ -54,6 +55,7 @@ module Hikyaku
       @config = config
       @logger = logger
       @hub = hub ||= Web.hub(config, logger: logger)
+      logger&.info(UNCOMPRESSED) unless hub.offers?(:events, :gzip)
       # Here, for who connects before anybody asks anything; in `call` for a server that is loaded after its application.
       Server::PumaTimeouts.install(logger)
       @reactor = reactor_of(hub)

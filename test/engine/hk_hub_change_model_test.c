@@ -1,12 +1,12 @@
 #include "hk_hub_fixture.h"
-#include "hk_past.h"
+#include "hk_replay_filter.h"
 
 /* Streams that are changed at random against a model of them, which has sets of events instead of cursors and layers.
  *
  * Whatever is published, read, blocked and changed, and wherever memory is missing: each event that is to come comes,
  * in order, whole; what was sent is sent again only where it may be. As test/support/modelled_stream.rb. */
 
-enum { TOPICS = 5, PATTERNS = 6, MOST_UPDATES = 300, MOST_READERS = 8, MOST_HAD = HK_PAST_LAYERS + 1 };
+enum { TOPICS = 5, PATTERNS = 6, MOST_UPDATES = 300, MOST_READERS = 8, MOST_HAD = HK_REPLAY_FILTER_RANGES + 1 };
 
 static const char *const topics[TOPICS] = {"/a", "/b", "/c", "/d/1", "/d/2"};
 static const char *const patterns[PATTERNS] = {"/a", "/b", "/c", "/d/1", "/d/*", "*"};
@@ -212,7 +212,7 @@ static void go_back(const model_t *m, modelled_t *r, hk_position_t here, hk_posi
     }
     r->had_count = left;
     had_t *had = &r->had[r->had_count++];
-    HK_CHECK(r->had_count <= HK_PAST_LAYERS);
+    HK_CHECK(r->had_count <= HK_REPLAY_FILTER_RANGES);
     memset(had, 0, sizeof(*had));
     had->to = here;
     for (hk_position_t i = 1; i <= here; i++) {
@@ -256,7 +256,7 @@ static bool is_full(const modelled_t *r)
     for (size_t i = 0; i < r->had_count; i++) {
         count += r->had[i].to > standing(r);
     }
-    return count >= HK_PAST_LAYERS;
+    return count >= HK_REPLAY_FILTER_RANGES;
 }
 
 static void change(model_t *m, modelled_t *r)

@@ -4,9 +4,11 @@ require "hikyaku/client/event_source"
 require "support/protocol_test"
 require "support/snippets"
 
-# Our client in Ruby on streams in every form: docs/streams.md.
+# Our client in Ruby on streams in every format: docs/streams.md.
 class Protocol::StreamClientsTest < Protocol::Test
-  FORMS = %i[events msgpack].product(%i[identity gzip]).freeze
+  FORMATS = %i[events msgpack].product(%i[identity gzip]).freeze
+  # The engine in Ruby answers without a coding.
+  COMPRESSES = HubServer::ENGINE != "ruby"
 
   def teardown
     @source&.close
@@ -15,11 +17,11 @@ class Protocol::StreamClientsTest < Protocol::Test
 
   # @return [Hikyaku::EventSource] on this test's topic
   def source(**settings)
-    skip_unless_available(headers: "zlib.h") if settings[:coding] == :gzip && !hub.offers?(:events, :gzip)
+    skip_unless_available(headers: "zlib.h") if settings[:coding] == :gzip && COMPRESSES && !hub.offers?(:events, :gzip)
     @source = Hikyaku::EventSource.new("http://127.0.0.1:#{server.port}#{server.path}", params: {match: topic}, **settings)
   end
 
-  FORMS.each do |format, coding|
+  FORMATS.each do |format, coding|
     test "what was missed and what comes are read, each at once, as #{format} in #{coding}" do
       ids = [publish(topic, "a\nb"), publish(topic, "é", type: "note", id: "urn:#{topic}")]
       seen = []
@@ -30,7 +32,7 @@ class Protocol::StreamClientsTest < Protocol::Test
       end
       assert_equal [["message", "a\nb", ids[0]], ["note", "é", ids[1]], *(2..4).map { |i| ["message", "live #{i}", ids[i]] }], seen
       type = {events: "text/event-stream", msgpack: "application/vnd.msgpack"}[format]
-      assert_equal [type, (coding == :gzip) ? "gzip" : nil], @source.response_headers.values_at("content-type", "content-encoding")
+      assert_equal [type, ("gzip" if coding == :gzip && COMPRESSES)], @source.response_headers.values_at("content-type", "content-encoding")
     end
 
     test "who comes back goes on where it was, and is told of a gap, as #{format} in #{coding}" do

@@ -4,6 +4,18 @@ require "zlib"
 
 # Reads what streams in other formats say, independently of what writes them: bytes as they come, in pieces of any length.
 module FormatReaders
+  # Of a stream that is not compressed.
+  class Identity
+    attr_reader :text
+
+    def initialize = @text = +"".b
+
+    def <<(bytes)
+      @text << bytes
+      self
+    end
+  end
+
   # Of a gzip stream. `text` grows with each piece, or raises where the bytes cannot be decoded.
   class Gzip
     # @return [String] what was decoded

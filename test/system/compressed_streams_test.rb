@@ -8,7 +8,7 @@ require "support/browser"
 require "support/msgpack_site"
 require "support/snippets"
 
-# Streams in other forms than Server-Sent Events as they are, in Chromium, which asks for gzip by itself: docs/streams.md.
+# Streams in other formats than Server-Sent Events, and compressed ones, in Chromium, which asks for gzip by itself: docs/streams.md.
 class CompressedStreamsTest < Minitest::Test
   include Availability
 
@@ -17,6 +17,8 @@ class CompressedStreamsTest < Minitest::Test
     def browser = @browser ||= TestBrowser.new.tap { |browser| Minitest.after_run { browser.quit } }
   end
 
+  # The engine in Ruby does not compress.
+  CODING = ("gzip" unless HubServer::ENGINE == "ruby")
   SEED = Integer(ENV.fetch("HIKYAKU_TEST_SEED", "8"))
   JOIN_POINTS = File.read(File.expand_path("../support/join_points.js", __dir__))
 
@@ -39,7 +41,7 @@ class CompressedStreamsTest < Minitest::Test
     # Several epochs of 64 events, and enough of each kind.
     %w[events EventSource fetch replayed].zip([150, 70, 70, 40]).each { |name, least| assert_operator result[name], :>, least, result }
     codings = @page.page.network.traffic.filter_map { |exchange| exchange.response&.headers&.slice("content-encoding", "content-type") if exchange.request.url.include?("match=") }
-    assert_equal [{"content-encoding" => "gzip", "content-type" => "text/event-stream"}], codings.uniq
+    assert_equal [{"content-encoding" => CODING, "content-type" => "text/event-stream"}.compact], codings.uniq
     assert_operator codings.size, :>=, 200
   end
 
@@ -70,7 +72,7 @@ class CompressedStreamsTest < Minitest::Test
     assert_equal ids, @page.js("window.seen").drop(1).map(&:first)
     assert_equal %w[connected reconnecting connected], @page.js("window.states")
     headers = @page.page.network.traffic.filter_map { |exchange| exchange.response&.headers&.values_at("content-type", "content-encoding") if exchange.request.url.include?(topic) }
-    assert_equal [%w[application/vnd.msgpack gzip]], headers.uniq
+    assert_equal [["application/vnd.msgpack", CODING]], headers.uniq
     @page.js("window.source.close()")
   end
 

@@ -104,7 +104,7 @@ static void attach(rb_hk_core_t *core, void *argument)
     opening_t *call = argument;
     begin_with(call, hk_keeper_key(call->opened));
     hk_hub_go_on_at(core->hub, hk_keeper_next(call->opened));
-    hk_hub_keep(core->hub, call->opened);
+    hk_hub_persist(core->hub, call->opened);
     core->keeper = call->opened;
 }
 
@@ -289,7 +289,7 @@ static void *end(void *argument)
 static void detach(rb_hk_core_t *core, void *argument)
 {
     ending_t *call = argument;
-    hk_hub_keep(core->hub, NULL);
+    hk_hub_persist(core->hub, NULL);
     call->keeper = core->keeper;
     call->keeping = core->keeping;
     core->keeper = NULL;
@@ -322,7 +322,7 @@ void rb_hk_keeper_drop(rb_hk_core_t *core)
 void rb_hk_keeper_abandon(rb_hk_core_t *core)
 {
     if (core->keeper != NULL) {
-        hk_hub_keep(core->hub, NULL);
+        hk_hub_persist(core->hub, NULL);
         hk_keeping_abandon(core->keeping);
         hk_keeper_drop_dead(core->keeper);
         core->keeper = NULL;

@@ -2,19 +2,17 @@
 
 module Hikyaku
   class Hub
-    # The Server-Sent Events form of what the hub sends: bytes, made once and shared by all who receive them.
+    # Encodes events as Server-Sent Events: bytes, made once and shared by all streams.
     #
     # HTML Living Standard, section "Server-sent events"; Mercure draft-08, sections "Publication" and
     # "Server-Sent Events Field Injection".
     module Event
       LINE_BREAK = /\r\n|\r|\n/
-      # Names of fields that say which matcher selected an event: those of the parameters that ask for it.
-      FIELDS = {"exact" => "match", "urlpattern" => "match_urlpattern", "uri_template" => "topic"}.freeze
-      private_constant :LINE_BREAK, :FIELDS
+      private_constant :LINE_BREAK
 
-      # A comment: keeps proxies and clients from closing an idle stream.
+      # A comment that keeps proxies and clients from closing an idle stream.
       HEARTBEAT = ":\n\n".b.freeze
-      # A comment: tells a stream that may be changed that it has been sent what it asked for.
+      # A comment that tells the client of a changeable stream that all missed events were sent.
       CAUGHT_UP = ": caught up\n\n".b.freeze
 
       module_function
@@ -26,8 +24,8 @@ module Hikyaku
         "#{event}#{wait}id: #{id}\ndata: #{data}\n\n".force_encoding(Encoding::BINARY).freeze
       end
 
-      # What stands before an event in a stream whose events name the matchers that selected them. Patterns hold no line breaks.
-      def names(matchers) = matchers.map { |matcher| "#{FIELDS.fetch(matcher.type)}: #{matcher.pattern}\n" }.join.b
+      # The fields before an event that name the matchers that selected it. Patterns contain no line breaks.
+      def names(matchers) = matchers.map { |matcher| "#{matcher.parameter}: #{matcher.pattern}\n" }.join.b
 
       # An event without an id: it leaves the reader's cursor where it is.
       def transient(data:, type: nil)

@@ -7,19 +7,22 @@ require_relative "url_pattern"
 
 module Hikyaku
   class Hub
-    # Says which topics: a type and a pattern, checked and compiled. Immutable; equal to another of same type and pattern.
+    # Selects topics: a type and a pattern, checked and compiled. Immutable; equal to another of same type and pattern.
     #
     # Mercure draft-08, section "Matcher Types"; for `uri_template` the 0.x specification, section "Topic Selectors".
     class Matcher
       # The pattern that selects every topic, whatever the type.
       WILDCARD = "*"
-      TYPES = %w[exact urlpattern uri_template].freeze
-      # Instructions that a pattern may compile to, unless somebody says otherwise.
+      # The type of Mercure 0.x, which is not among TYPES.
+      LEGACY_TYPE = "uri_template"
+      # The names of the parameters that ask for a matcher, by its type. The first also names it in a stream: see Event.names.
+      PARAMETERS = {"exact" => %w[match match_exact], "urlpattern" => %w[match_urlpattern], LEGACY_TYPE => %w[topic]}.each_value(&:freeze).freeze
+      TYPES = (PARAMETERS.keys - [LEGACY_TYPE]).freeze
+      # Instructions that a pattern may compile to by default.
       MAX_INSTRUCTIONS = 4_096
-      private_constant :TYPES
 
       def self.build(type:, pattern:, base:, max_bytes: 4096, max_instructions: MAX_INSTRUCTIONS)
-        raise InvalidMatcher, "matcher type #{type.inspect} is unknown: use #{TYPES.join(", ")}" unless TYPES.include?(type)
+        raise InvalidMatcher, "matcher type #{type.inspect} is unknown: use #{PARAMETERS.keys.join(", ")}" unless PARAMETERS.key?(type)
         pattern = Topic.validate!(pattern, name: "matcher", max_bytes: max_bytes)
         new(type, pattern, base, max_instructions)
       rescue TopicProgram::TooLarge => error
@@ -33,7 +36,7 @@ module Hikyaku
 
       attr_reader :type
       attr_reader :pattern
-      # How to find this matcher from a topic without looking at the others.
+      # Where TopicIndex files the matcher: a kind, and the fixed text that every topic it selects begins with.
       attr_reader :anchor
 
       attr_reader :cost
@@ -54,7 +57,8 @@ module Hikyaku
 
       def cost_in_ruby = @cost.zero? ? 0 : compiled.cost_in_ruby
 
-      def wildcard? = @wildcard
+      # The name of the field that names this matcher in a stream.
+      def parameter = PARAMETERS[@type].first
 
       def match?(topic)
         return true if @wildcard
@@ -65,7 +69,7 @@ module Hikyaku
         end
       end
 
-      # The compiled pattern, for whoever runs it elsewhere: see docs/topic-program.md.
+      # The compiled pattern as bytes, for the engine in C: see docs/topic-program.md.
       def program
         case @test
         when UrlPattern then @test.program

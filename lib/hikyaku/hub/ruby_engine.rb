@@ -22,7 +22,7 @@ module Hikyaku
   class Hub
     # The engine in Ruby: the twin of hk_hub, file by file.
     #
-    #     publish ─► Persistence ─► History ─► Feeds ─► Dispatcher ─► socket       hk_hub_publish, hk_hub_keep, hk_log, hk_hub_serve
+    #     publish ─► Persistence ─► History ─► Feeds ─► Dispatcher ─► socket       hk_hub_publish, hk_hub_persist, hk_log, hk_hub_serve
     #                                                       │
     #                                                    Gatherer                  hk_hub_gather: where a shared batch does not do
     #     subscribe, change ─► Changes ─► Announcer                                hk_hub_change, hk_hub_announce

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-require "json"
+require_relative "matcher"
+require_relative "update"
 
 module Hikyaku
   class Hub
@@ -40,7 +41,7 @@ module Hikyaku
 
       private
 
-      def legacy?(matcher) = matcher.type == "uri_template"
+      def legacy?(matcher) = matcher.type == Matcher::LEGACY_TYPE
 
       def legacy(document)
         {"@context": "https://mercure.rocks/", id: document[:id], type: "Subscription", topic: document[:match],

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "json"
+require_relative "../hub/matcher"
 
 module Hikyaku
   class Web
@@ -9,7 +10,6 @@ module Hikyaku
     class Metadata
       WELL_KNOWN = "/.well-known/oauth-protected-resource"
       DETAIL_TYPES = ["https://mercure.rocks/authorization-detail"].freeze
-      MATCHER_TYPES = %w[exact urlpattern].freeze
       # Public, without credentials, changed by a new configuration only.
       HEADERS = {
         "content-type" => "application/json", "cache-control" => "public, max-age=3600",
@@ -30,7 +30,7 @@ module Hikyaku
           "authorization_details_types_supported" => DETAIL_TYPES,
           "bearer_methods_supported" => ["header"],
           "mercure_cookie" => config.cookie_name,
-          "mercure_matcher_types_supported" => MATCHER_TYPES,
+          "mercure_matcher_types_supported" => Hub::Matcher::TYPES,
           "mercure_subscriptions" => config.subscriptions ? true : nil
         }.compact.freeze
         @body = JSON.generate(@document).freeze
@@ -51,7 +51,7 @@ module Hikyaku
 
       def path_of(url) = url[%r{\Ahttps?://[^/]+([^?]*)}i, 1]
 
-      private_constant :WELL_KNOWN, :DETAIL_TYPES, :MATCHER_TYPES, :HEADERS
+      private_constant :WELL_KNOWN, :DETAIL_TYPES, :HEADERS
     end
   end
 end

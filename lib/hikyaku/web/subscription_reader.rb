@@ -5,6 +5,7 @@ require_relative "grant_cache"
 require_relative "patterns"
 require_relative "problem"
 require_relative "../hub/grant"
+require_relative "../hub/matcher"
 
 module Hikyaku
   class Web
@@ -14,7 +15,10 @@ module Hikyaku
     # Mercure draft-08, sections "Subscription", "Subscribers" and
     # "Reconnection, State Reconciliation, and Event Sourcing".
     class SubscriptionReader
-      TYPES = {"match" => "exact", "match_exact" => "exact", "match_urlpattern" => "urlpattern"}.freeze
+      # Types of matchers by the parameter that asks for one.
+      TYPES = Hub::Matcher::PARAMETERS.slice(*Hub::Matcher::TYPES).flat_map { |type, names| names.map { |name| [name, type] } }.to_h.freeze
+      KNOWN = [TYPES.keys[0..-2].join(", "), TYPES.keys.last].join(" or ").freeze
+      LEGACY_PARAMETERS = Hub::Matcher::PARAMETERS.fetch(Hub::Matcher::LEGACY_TYPE)
       RESERVED = "match"
       NONE = {}.freeze
       # Names under which the last event id is sent, and those of 0.x clients.
@@ -22,7 +26,7 @@ module Hikyaku
       LEGACY_CURSORS = [*CURSORS, "lastEventID", "Last-Event-ID"].freeze
       # Of a grant's matchers, and of what its token permits, which nothing else may keep any more.
       BYTES = ->(grant, access) { grant.matchers.sum(&:bytes) + (access ? access.bytes : 0) }
-      private_constant :BYTES, :TYPES, :RESERVED, :NONE, :CURSORS, :LEGACY_CURSORS
+      private_constant :BYTES, :TYPES, :KNOWN, :LEGACY_PARAMETERS, :RESERVED, :NONE, :CURSORS, :LEGACY_CURSORS
 
       def initialize(hub, authenticator, config)
         @hub = hub
@@ -87,10 +91,10 @@ module Hikyaku
       def matchers_of(parameters, anonymous:)
         found = parameters.filter_map do |name, value|
           if reserved?(name)
-            type = TYPES[name] or raise InvalidMatcher, "#{printable(name)} is not a matcher this hub knows: use match, match_exact or match_urlpattern"
+            type = TYPES[name] or raise InvalidMatcher, "#{printable(name)} is not a matcher this hub knows: use #{KNOWN}"
             [type, value]
-          elsif name == "topic" && @config.legacy
-            ["uri_template", value]
+          elsif @config.legacy && LEGACY_PARAMETERS.include?(name)
+            [Hub::Matcher::LEGACY_TYPE, value]
           end
         end
         if found.size > @config.max_matchers

@@ -11,10 +11,9 @@ module Hikyaku
     #
     # Mercure draft-08, section "Subscription API"; for 0.x clients, the section of the same name there.
     class Subscriptions
-      TYPES = %w[exact urlpattern].freeze
       # One answer: what is listed, and whether it is for 0.x clients.
       Selection = Struct.new(:type, :pattern, :subscriber, :legacy, keyword_init: true)
-      private_constant :TYPES, :Selection
+      private_constant :Selection
 
       def initialize(hub, authenticator, config)
         @hub = hub
@@ -41,10 +40,10 @@ module Hikyaku
         segments = path.delete_prefix(@root).split("/", -1).drop(1)
         return Selection.new(legacy: access.legacy?) if segments.empty?
         names = segments.map { |segment| URLEncodedForm.text(segment) or return nil }
-        if TYPES.include?(names[0]) && names.size.between?(2, 3)
+        if Hub::Matcher::TYPES.include?(names[0]) && names.size.between?(2, 3)
           Selection.new(type: names[0], pattern: names[1], subscriber: names[2])
         elsif @legacy && names.size <= 2 && names.none?(&:empty?)
-          Selection.new(type: "uri_template", pattern: names[0], subscriber: names[1], legacy: true)
+          Selection.new(type: Hub::Matcher::LEGACY_TYPE, pattern: names[0], subscriber: names[1], legacy: true)
         end
       end
 

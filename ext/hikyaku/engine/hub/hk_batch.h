@@ -38,7 +38,7 @@ typedef struct hk_batch_source {
 bool hk_batch_gather(hk_batch_t *batch, const hk_batch_source_t *source, const hk_subscriber_t *subscriber);
 
 /* Whether the batch is what a subscriber with one feed receives next, if it was gathered in this log. */
-static inline bool hk_batch_serves(const hk_batch_t *batch, const hk_log_t *log, const hk_subscriber_t *subscriber)
+static inline bool hk_batch_covers(const hk_batch_t *batch, const hk_log_t *log, const hk_subscriber_t *subscriber)
 {
     return batch->feed == hk_subscriber_feed(subscriber) && batch->newest == batch->feed->newest &&
            subscriber->cursor < batch->first && subscriber->cursor >= batch->after &&

@@ -66,7 +66,7 @@ const hk_log_t *hk_hub_log(const hk_hub_t *hub);
 
 /* What is published is kept from now on, before anybody sees it. The hub does not own the keeper; NULL: nothing is kept
  * any more. */
-void hk_hub_keep(hk_hub_t *hub, hk_keeper_t *keeper);
+void hk_hub_persist(hk_hub_t *hub, hk_keeper_t *keeper);
 
 /* Publishes what was kept, at its position, before there is any subscriber or keeper. HK_OK; HK_INVALID: no topic;
  * HK_NO_MEMORY. */

@@ -41,17 +41,18 @@ static hk_beginning_t go_on(const hk_change_plan_t *plan, hk_beginning_t beginni
     return beginning;
 }
 
-static void begin(const hk_change_plan_t *plan, hk_past_t *past)
+static void begin(const hk_change_plan_t *plan, hk_replay_filter_t *filter)
 {
     for (uint32_t i = 0; i < plan->count; i++) {
         uint32_t origin = plan->as_it_was ? i : plan->origins[i];
-        past->beginnings[i] = origin == HK_CHANGE_NEW ? (hk_beginning_t){plan->from, plan->from}
-                                                      : go_on(plan, hk_subscriber_beginning(plan->subscriber, origin));
+        filter->beginnings[i] = origin == HK_CHANGE_NEW
+                                    ? (hk_beginning_t){plan->from, plan->from}
+                                    : go_on(plan, hk_subscriber_beginning(plan->subscriber, origin));
     }
 }
 
-/* As of a past, for who has none. */
-static void begin_without_past(const hk_change_plan_t *plan, hk_subscriber_t *subscriber)
+/* For a stream without a filter. */
+static void begin_without_filter(const hk_change_plan_t *plan, hk_subscriber_t *subscriber)
 {
     if (!plan->same_reads && subscriber->began_at < plan->here) {
         subscriber->began_at = plan->here;
@@ -80,11 +81,11 @@ static void rearrange(hk_hub_t *hub, const hk_change_plan_t *plan)
 static void take_place(hk_hub_t *hub, const hk_change_plan_t *plan)
 {
     hk_subscriber_t *former = plan->subscriber, *made = plan->made;
-    hk_past_t *past = hk_subscriber_past(made), *former_past = hk_subscriber_past(former);
-    if (former_past != NULL) {
-        past->layers = former_past->layers;
-        past->resumes_at = former_past->resumes_at;
-        former_past->layers = NULL;
+    hk_replay_filter_t *filter = hk_subscriber_filter(made), *former_filter = hk_subscriber_filter(former);
+    if (former_filter != NULL) {
+        filter->ranges = former_filter->ranges;
+        filter->resumes_at = former_filter->resumes_at;
+        former_filter->ranges = NULL;
     }
     hk_heap_remove(&hub->deadlines, &former->deadline);
     hk_subscriber_take_over(made, former);
@@ -99,10 +100,10 @@ static void take_place(hk_hub_t *hub, const hk_change_plan_t *plan)
 
 static void go_back(hk_hub_t *hub, const hk_change_plan_t *plan, hk_subscriber_t *subscriber, bool to_oldest)
 {
-    hk_past_t *past = hk_subscriber_past(subscriber);
-    hk_past_add(hub->alloc, past, plan->layer);
+    hk_replay_filter_t *filter = hk_subscriber_filter(subscriber);
+    hk_replay_filter_add(hub->alloc, filter, plan->range);
     if (hk_subscriber_is(subscriber, HK_SUBSCRIBER_WITHIN)) {
-        past->resumes_at = plan->from;
+        filter->resumes_at = plan->from;
     } else {
         subscriber->cursor = plan->from;
     }
@@ -124,12 +125,12 @@ static void choose_way(hk_subscriber_t *subscriber)
 static hk_subscriber_t *carry_out(hk_hub_t *hub, const hk_change_plan_t *plan, bool to_oldest)
 {
     hk_subscriber_t *subscriber = plan->made != NULL ? plan->made : plan->subscriber;
-    hk_past_t *past = hk_subscriber_past(subscriber);
+    hk_replay_filter_t *filter = hk_subscriber_filter(subscriber);
     if (!plan->as_it_was || !plan->same_reads || plan->goes_back) {
         hk_hub_step_out(hub, plan->subscriber);
     }
-    if (past != NULL) {
-        begin(plan, past);
+    if (filter != NULL) {
+        begin(plan, filter);
     }
     if (plan->made != NULL) {
         hk_hub_leave_group(hub, plan->subscriber);
@@ -139,10 +140,10 @@ static hk_subscriber_t *carry_out(hk_hub_t *hub, const hk_change_plan_t *plan, b
     if (plan->goes_back) {
         go_back(hub, plan, subscriber, to_oldest);
     }
-    if (past != NULL) {
-        hk_past_settle(past, plan->count);
+    if (filter != NULL) {
+        hk_replay_filter_settle(filter, plan->count);
     } else {
-        begin_without_past(plan, subscriber);
+        begin_without_filter(plan, subscriber);
     }
     choose_way(subscriber);
     return subscriber;

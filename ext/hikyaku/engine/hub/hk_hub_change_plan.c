@@ -114,13 +114,13 @@ static hk_status_t make_layer(hk_hub_t *hub, hk_change_plan_t *plan)
     if (!plan->goes_back) {
         return HK_OK;
     }
-    const hk_past_t *past = hk_subscriber_past(subscriber);
-    if (past != NULL && hk_past_full(past, plan->here)) {
+    const hk_replay_filter_t *filter = hk_subscriber_filter(subscriber);
+    if (filter != NULL && hk_replay_filter_full(filter, plan->here)) {
         return HK_TOO_MANY;
     }
-    hk_status_t status = hk_layer_new(hub->alloc, subscriber->grant, plan->here, &plan->layer);
+    hk_status_t status = hk_sent_range_new(hub->alloc, subscriber->grant, plan->here, &plan->range);
     for (uint32_t i = 0; status == HK_OK && i < plan->former_count; i++) {
-        plan->layer->since[i] = hk_subscriber_beginning(subscriber, i).since;
+        plan->range->since[i] = hk_subscriber_beginning(subscriber, i).since;
     }
     return status;
 }
@@ -131,7 +131,7 @@ static hk_status_t make_successor(hk_hub_t *hub, hk_change_plan_t *plan)
     if (plan->as_it_was) {
         return HK_OK;
     }
-    bool changed = plan->adds || hk_subscriber_past(plan->subscriber) != NULL;
+    bool changed = plan->adds || hk_subscriber_filter(plan->subscriber) != NULL;
     const hk_coded_t *coded = hk_hub_coded(plan->subscriber);
     hk_status_t status = hk_subscriber_new_coded(hub->alloc, plan->count, changed, coded, &plan->made);
     if (status != HK_OK) {
@@ -211,7 +211,7 @@ static hk_status_t prepare(hk_hub_t *hub, hk_change_plan_t *plan, hk_bytes_t *an
 
 static void undo(hk_hub_t *hub, hk_change_plan_t *plan)
 {
-    hk_layer_free(hub->alloc, plan->layer);
+    hk_sent_range_free(hub->alloc, plan->range);
     if (plan->begins_naming) {
         hk_hub_coded(plan->subscriber)->naming = HK_NAMING_LATER;
     }

@@ -111,8 +111,8 @@ void hk_hub_advance(hk_hub_t *hub, hk_feed_t *feed)
 
 static bool has_past(const hk_subscriber_t *subscriber)
 {
-    const hk_past_t *past = hk_subscriber_past(subscriber);
-    return past != NULL && (past->layers != NULL || subscriber->cursor < past->ends);
+    const hk_replay_filter_t *filter = hk_subscriber_filter(subscriber);
+    return filter != NULL && (filter->ranges != NULL || subscriber->cursor < filter->ends);
 }
 
 /* Where what it receives next depends on its feed, or its group's, alone. */

@@ -12,19 +12,19 @@ enum { SCAN_BUDGET = 256, KEPT = 64 * 1024 };
 typedef struct search {
     hk_hub_t *hub;
     const hk_subscriber_t *subscriber;
-    const hk_past_t *past; /* that restricts it; or NULL */
-    uint64_t budget;       /* records that may still be looked at */
-    uint64_t cost;         /* of its matchers, for each byte of a topic */
-    bool limited;          /* by the hub's allowance */
-    bool scans;            /* stopped where patterns are still to be matched */
-    hk_position_t reached; /* when nothing is found: everything up to here is done with */
+    const hk_replay_filter_t *filter; /* that restricts it; or NULL */
+    uint64_t budget;                  /* records that may still be looked at */
+    uint64_t cost;                    /* of its matchers, for each byte of a topic */
+    bool limited;                     /* by the hub's allowance */
+    bool scans;                       /* stopped where patterns are still to be matched */
+    hk_position_t reached;            /* when nothing is found: everything up to here is done with */
 } search_t;
 
 static search_t begin_search(hk_hub_t *hub, const hk_subscriber_t *subscriber, uint64_t budget)
 {
     search_t search = {.hub = hub,
                        .subscriber = subscriber,
-                       .past = hk_subscriber_restriction(subscriber),
+                       .filter = hk_subscriber_restriction(subscriber),
                        .budget = budget,
                        .limited = budget != UINT64_MAX};
     for (size_t i = 0; i < subscriber->subscription_count; i++) {
@@ -40,7 +40,7 @@ static hk_position_t indexed_from(const search_t *search)
     hk_position_t since = 1;
     for (size_t i = 0; i < subscriber->subscription_count; i++) {
         const hk_feed_t *feed = subscriber->subscriptions[i].feed;
-        bool knows_all = search->past != NULL && hk_feed_covers(feed, search->past->beginnings[i].from);
+        bool knows_all = search->filter != NULL && hk_feed_covers(feed, search->filter->beginnings[i].from);
         since = feed->since > since && !knows_all ? feed->since : since;
     }
     return since - 1;
@@ -54,7 +54,7 @@ static bool selects(const search_t *search, const hk_record_t *record)
     }
     for (size_t i = 0; i < subscriber->subscription_count; i++) {
         const hk_matcher_t *matcher = hk_feed_matcher(subscriber->subscriptions[i].feed);
-        if (search->past != NULL && search->past->beginnings[i].from >= record->position) {
+        if (search->filter != NULL && search->filter->beginnings[i].from >= record->position) {
             continue;
         }
         for (size_t j = 0; j < record->topic_count; j++) {
@@ -67,16 +67,16 @@ static bool selects(const search_t *search, const hk_record_t *record)
 }
 
 /* Of what names its matchers, for all of them: those that stay begin where the stream went back from. */
-static bool had(const search_t *search, const hk_record_t *record)
+static bool sent(const search_t *search, const hk_record_t *record)
 {
     return (record->topic_count == 0 || !hk_subscriber_names(search->subscriber)) &&
-           hk_past_had(search->past, &search->hub->space, record);
+           hk_replay_filter_sent(search->filter, &search->hub->space, record);
 }
 
 static bool admits(const search_t *search, const hk_record_t *record)
 {
     return hk_grant_admits(search->subscriber->grant, &search->hub->space, record) &&
-           (search->past == NULL || !had(search, record));
+           (search->filter == NULL || !sent(search, record));
 }
 
 static hk_position_t nearest(const search_t *search, hk_position_t cursor)
@@ -84,7 +84,7 @@ static hk_position_t nearest(const search_t *search, hk_position_t cursor)
     const hk_subscriber_t *subscriber = search->subscriber;
     hk_position_t best = HK_POSITION_NONE;
     for (size_t i = 0; i < subscriber->subscription_count; i++) {
-        hk_position_t from = search->past != NULL ? search->past->beginnings[i].from : 0;
+        hk_position_t from = search->filter != NULL ? search->filter->beginnings[i].from : 0;
         hk_position_t position = hk_feed_after(subscriber->subscriptions[i].feed, cursor > from ? cursor : from);
         best = position < best ? position : best;
     }
@@ -266,13 +266,13 @@ static hk_bytes_t take_word(hk_hub_t *hub, hk_subscriber_t *subscriber)
     return hand(hub, &taken, hk_subscriber_control(subscriber));
 }
 
-/* Forgets what it has passed of its past, and lets it go the short way again if that does for it. */
+/* Forgets what it has passed of its filter, and lets it go the short way again if that does for it. */
 static void leave_past_behind(hk_hub_t *hub, hk_subscriber_t *subscriber)
 {
-    hk_past_t *past = hk_subscriber_past(subscriber);
-    if (past != NULL) {
-        hk_past_pass(hub->alloc, past, subscriber->cursor);
-        if (subscriber->subscription_count == 1 && subscriber->cursor >= past->ends) {
+    hk_replay_filter_t *filter = hk_subscriber_filter(subscriber);
+    if (filter != NULL) {
+        hk_replay_filter_pass(hub->alloc, filter, subscriber->cursor);
+        if (subscriber->subscription_count == 1 && subscriber->cursor >= filter->ends) {
             hk_subscriber_clear(subscriber, HK_SUBSCRIBER_MANY);
         }
     }

@@ -18,8 +18,8 @@ static bool feed_selects(hk_hub_t *hub, const hk_feed_t *feed, const hk_record_t
 
 static bool is_for(hk_hub_t *hub, const hk_subscriber_t *subscriber, size_t subscription, const hk_record_t *record)
 {
-    const hk_past_t *past = hk_subscriber_restriction(subscriber);
-    return (past == NULL || past->beginnings[subscription].from < record->position) &&
+    const hk_replay_filter_t *filter = hk_subscriber_restriction(subscriber);
+    return (filter == NULL || filter->beginnings[subscription].from < record->position) &&
            feed_selects(hub, subscriber->subscriptions[subscription].feed, record);
 }
 

@@ -118,7 +118,7 @@ bool hk_hub_ready(const hk_hub_t *hub)
 /* Whether the hub's batch is what this subscriber receives next, gathered now if need be. */
 static bool batch_for(hk_hub_t *hub, const hk_subscriber_t *subscriber, size_t max_bytes)
 {
-    if (hk_batch_serves(&hub->batch, hub->log, subscriber)) {
+    if (hk_batch_covers(&hub->batch, hub->log, subscriber)) {
         return true;
     }
     hk_batch_source_t source = {hub->log, &hub->space, &hub->batch_bytes, max_bytes};

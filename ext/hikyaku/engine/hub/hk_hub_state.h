@@ -3,7 +3,7 @@
  *     hk_hub              making and freeing
  *     hk_hub_look         looking in
  *     hk_hub_publish      from an update to the feeds that grow
- *     hk_hub_keep         what outlives the process
+ *     hk_hub_persist      writing the log down, and restoring it
  *     hk_hub_tell         what somebody is told beside the log, and that a stream ends
  *     hk_hub_subscribe    coming, going, where a cursor stands
  *     hk_hub_change       streams that get another grant while they last: hk_hub_state_plan.h
@@ -133,7 +133,7 @@ static inline hk_status_t hk_hub_count_costly(hk_hub_t *hub, hk_status_t status)
     return status;
 }
 
-/* --- hk_hub_keep -------------------------------------------------------------------------------------------------- */
+/* --- hk_hub_persist ----------------------------------------------------------------------------------------------- */
 
 /* Forgets what is too old to be kept. */
 void hk_hub_forget_the_old(hk_hub_t *hub, int64_t now);

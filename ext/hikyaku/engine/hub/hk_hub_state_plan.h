@@ -23,8 +23,8 @@ typedef struct hk_change_plan {
     hk_position_t here; /* where the stream stands */
     hk_position_t from; /* behind this position those begin that are added */
     bool goes_back;
-    hk_subscriber_t *made; /* takes the subscriber's place; what is added is linked to it. NULL if it is as it was */
-    hk_layer_t *layer;     /* NULL unless the stream goes back */
+    hk_subscriber_t *made;  /* takes the subscriber's place; what is added is linked to it. NULL if it is as it was */
+    hk_sent_range_t *range; /* NULL unless the stream goes back */
 } hk_change_plan_t;
 
 enum { HK_CHANGE_NEW = UINT32_MAX };

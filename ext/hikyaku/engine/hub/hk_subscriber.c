@@ -18,7 +18,7 @@ hk_status_t hk_subscriber_new_coded(const hk_alloc_t *alloc, size_t subscription
     bool several = coded != NULL && subscriptions > 1;
     size_t before = (coded != NULL ? sizeof(*coded) : 0) + (several ? sizeof(hk_membership_t) : 0);
     size_t size = before + sizeof(hk_subscriber_t) + subscriptions * sizeof(hk_subscription_t);
-    size += changed ? hk_past_size(subscriptions) : 0;
+    size += changed ? hk_replay_filter_size(subscriptions) : 0;
     char *block = hk_alloc_zeroed(alloc, 1, size + ALIGNED);
     if (block == NULL) {
         return HK_NO_MEMORY;
@@ -34,7 +34,7 @@ hk_status_t hk_subscriber_new_coded(const hk_alloc_t *alloc, size_t subscription
     if (changed) {
         made->traits = HK_SUBSCRIBER_CHANGED;
         made->subscription_count = (uint16_t)subscriptions;
-        hk_past_init(hk_subscriber_past(made));
+        hk_replay_filter_init(hk_subscriber_filter(made));
     }
     *subscriber = made;
     return HK_OK;
@@ -47,9 +47,9 @@ hk_status_t hk_subscriber_new(const hk_alloc_t *alloc, size_t subscriptions, boo
 
 void hk_subscriber_free(const hk_alloc_t *alloc, hk_subscriber_t *subscriber)
 {
-    hk_past_t *past = hk_subscriber_past(subscriber);
-    if (past != NULL) {
-        hk_past_release(alloc, past);
+    hk_replay_filter_t *filter = hk_subscriber_filter(subscriber);
+    if (filter != NULL) {
+        hk_replay_filter_release(alloc, filter);
     }
     hk_control_release(alloc, subscriber->control);
     hk_record_release(subscriber->partial);
@@ -84,15 +84,15 @@ hk_position_t hk_subscriber_position(const hk_subscriber_t *subscriber)
     if (!hk_subscriber_is(subscriber, HK_SUBSCRIBER_WITHIN)) {
         return subscriber->cursor;
     }
-    const hk_past_t *past = hk_subscriber_past(subscriber);
-    return past != NULL && past->resumes_at != HK_POSITION_NONE ? past->resumes_at : subscriber->partial_at;
+    const hk_replay_filter_t *filter = hk_subscriber_filter(subscriber);
+    return filter != NULL && filter->resumes_at != HK_POSITION_NONE ? filter->resumes_at : subscriber->partial_at;
 }
 
 hk_beginning_t hk_subscriber_beginning(const hk_subscriber_t *subscriber, size_t subscription)
 {
-    const hk_past_t *past = hk_subscriber_past(subscriber);
+    const hk_replay_filter_t *filter = hk_subscriber_filter(subscriber);
     hk_position_t began_at = subscriber->began_at;
-    return past != NULL ? past->beginnings[subscription] : (hk_beginning_t){began_at, began_at};
+    return filter != NULL ? filter->beginnings[subscription] : (hk_beginning_t){began_at, began_at};
 }
 
 /* -- Control ------------------------------------------------------------------------------------------------------- */
@@ -189,9 +189,9 @@ void hk_subscriber_end_part(hk_subscriber_t *subscriber)
     subscriber->partial = NULL;
     subscriber->offset = 0;
     hk_subscriber_clear(subscriber, HK_SUBSCRIBER_WITHIN);
-    hk_past_t *past = hk_subscriber_past(subscriber);
-    if (past != NULL) {
-        past->resumes_at = HK_POSITION_NONE;
+    hk_replay_filter_t *filter = hk_subscriber_filter(subscriber);
+    if (filter != NULL) {
+        filter->resumes_at = HK_POSITION_NONE;
     }
 }
 

@@ -1,6 +1,6 @@
 /* hk_subscriber.h: one connection, as the hub sees it: a grant, a cursor into the log, and no queue.
  *
- * One block of memory, its subscriptions included, and behind them, once it was changed, its past; before it, where its
+ * One block of memory, its subscriptions included, and behind them, once it was changed, its filter; before it, where its
  * stream has another form or a coding, what is to be known of that. What each delivery looks at comes first and lies
  * within one line of the processor's cache. Public questions about a subscriber: hk_hub.h.
  */
@@ -13,7 +13,7 @@
 #include "hk_heap.h"
 #include "hk_hub.h"
 #include "hk_list.h"
-#include "hk_past.h"
+#include "hk_replay_filter.h"
 
 #include <stdint.h>
 
@@ -22,7 +22,7 @@ enum {
     HK_SUBSCRIBER_BLOCKED = 1,      /* its socket is full */
     HK_SUBSCRIBER_READY = 2,        /* it waits in one of the hub's lists */
     HK_SUBSCRIBER_CLOSING = 4,      /* it has to be closed */
-    HK_SUBSCRIBER_MANY = 8,         /* it has several subscriptions, or a past that restricts it */
+    HK_SUBSCRIBER_MANY = 8,         /* it has several subscriptions, or a filter restricts it */
     HK_SUBSCRIBER_WITHIN = 16,      /* a part of an event was sent */
     HK_SUBSCRIBER_CONTROL = 32,     /* bytes for it alone are pending */
     HK_SUBSCRIBER_CATCHING_UP = 64, /* it is to be told when nothing is */
@@ -32,7 +32,7 @@ enum {
 /* What else it is. */
 enum {
     HK_SUBSCRIBER_CHANGEABLE = 1,  /* it has a capability */
-    HK_SUBSCRIBER_CHANGED = 2,     /* its past stands behind its subscriptions */
+    HK_SUBSCRIBER_CHANGED = 2,     /* its replay filter stands behind its subscriptions */
     HK_SUBSCRIBER_FROM_OLDEST = 4, /* it asked for all that is retained, where it began */
 };
 
@@ -105,7 +105,7 @@ struct hk_subscriber {
 };
 
 /* A subscriber of zeros with room for so many subscriptions and none of them; one that is changed has all of them, for
- * the caller to fill in, and a past of nothing. HK_OK or HK_NO_MEMORY. */
+ * the caller to fill in, and an empty replay filter. HK_OK or HK_NO_MEMORY. */
 hk_status_t hk_subscriber_new(const hk_alloc_t *alloc, size_t subscriptions, bool changed,
                               hk_subscriber_t **subscriber);
 
@@ -115,10 +115,10 @@ hk_status_t hk_subscriber_new(const hk_alloc_t *alloc, size_t subscriptions, boo
 hk_status_t hk_subscriber_new_coded(const hk_alloc_t *alloc, size_t subscriptions, bool changed,
                                     const hk_coded_t *coded, hk_subscriber_t **subscriber);
 
-/* Gives back the block and what it alone holds: its control, its part of an event, its past. */
+/* Gives back the block and what it alone holds: its control, its part of an event, its filter. */
 void hk_subscriber_free(const hk_alloc_t *alloc, hk_subscriber_t *subscriber);
 
-/* Gives a new subscriber what another is: all but its subscriptions, its past, and the lists and tables in which it
+/* Gives a new subscriber what another is: all but its subscriptions, its filter, and the lists and tables in which it
  * stands. The other holds nothing of it any more. */
 void hk_subscriber_take_over(hk_subscriber_t *subscriber, hk_subscriber_t *other);
 
@@ -148,21 +148,21 @@ static inline bool hk_subscriber_names(const hk_subscriber_t *subscriber)
     return (subscriber->flags & HK_SUBSCRIBER_CODED) != 0 && ((const hk_coded_t *)coded)->naming == HK_NAMING;
 }
 
-/* Its past; NULL: it never was changed. */
-static inline hk_past_t *hk_subscriber_past(const hk_subscriber_t *subscriber)
+/* Its filter; NULL: it never was changed. */
+static inline hk_replay_filter_t *hk_subscriber_filter(const hk_subscriber_t *subscriber)
 {
     if ((subscriber->traits & HK_SUBSCRIBER_CHANGED) == 0) {
         return NULL;
     }
     const hk_subscription_t *end = subscriber->subscriptions + subscriber->subscription_count;
-    return (hk_past_t *)(uintptr_t)end;
+    return (hk_replay_filter_t *)(uintptr_t)end;
 }
 
-/* Its past, if that restricts what it is sent behind its cursor; else NULL. */
-static inline hk_past_t *hk_subscriber_restriction(const hk_subscriber_t *subscriber)
+/* Its filter, if that restricts what it is sent behind its cursor; else NULL. */
+static inline hk_replay_filter_t *hk_subscriber_restriction(const hk_subscriber_t *subscriber)
 {
-    hk_past_t *past = hk_subscriber_past(subscriber);
-    return past != NULL && subscriber->cursor < past->ends ? past : NULL;
+    hk_replay_filter_t *filter = hk_subscriber_filter(subscriber);
+    return filter != NULL && subscriber->cursor < filter->ends ? filter : NULL;
 }
 
 /* Everything up to here was sent, or is about to be as the rest of an event, or is not for it. */

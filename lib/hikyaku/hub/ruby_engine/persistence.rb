@@ -6,7 +6,7 @@ module Hikyaku
   class Hub
     class RubyEngine
       # Writes each update to the journal before any subscriber is sent it, and restores the log from the journal. The twin of
-      # hk_hub_keep.
+      # hk_hub_persist.
       class Persistence
         # What `await` takes, for the newest update; nil when it is as safe as the storage promises.
         attr_reader :ticket

@@ -22,7 +22,6 @@ module Hikyaku
       # Matcher List"). Details of other types are other hubs' business; one malformed Mercure detail voids the token.
       class Details
         TYPE = "https://mercure.rocks/authorization-detail"
-        MATCHER_TYPES = %w[exact urlpattern].freeze
         NAME = "the token's authorization_details"
 
         def initialize(base:, max_details:, max_topics:, max_pattern_bytes:)
@@ -60,7 +59,7 @@ module Hikyaku
         def topic_matcher(topic, where)
           raise InvalidToken, "#{where} is not an object" unless topic.is_a?(Hash)
           type = topic.fetch("match_type", "exact")
-          raise InvalidToken, "#{where}.match_type is none of #{MATCHER_TYPES.join(", ")}" unless MATCHER_TYPES.include?(type)
+          raise InvalidToken, "#{where}.match_type is none of #{Hub::Matcher::TYPES.join(", ")}" unless Hub::Matcher::TYPES.include?(type)
           pattern = topic["match"]
           raise InvalidToken, "#{where}.match is not a string with at least one character" unless pattern.is_a?(String) && !pattern.empty?
           matcher(pattern, type, "#{where}.match")
@@ -92,7 +91,7 @@ module Hikyaku
           raise InvalidToken, "#{where}.payload is not an object"
         end
 
-        private_constant :TYPE, :MATCHER_TYPES, :NAME
+        private_constant :TYPE, :NAME
       end
     end
   end

@@ -5,8 +5,8 @@ require_relative "../problem"
 module Hikyaku
   class Web
     class Subscribe
-      # Which form a stream has and how it is coded, of those that the engine offers: as the client likes best. Who says nothing,
-      # or takes anything, gets Server-Sent Events as they are.
+      # Chooses the format and the coding of a stream, of those that the engine offers, by the client's preferences. A client without
+      # preferences gets Server-Sent Events, uncompressed.
       #
       # RFC 9110, sections 12.5.1 and 12.5.3.
       class Negotiation
@@ -20,10 +20,10 @@ module Hikyaku
         MAX_ELEMENTS = 64
         QUALITY = /\A(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)\z/
         PLAIN = %i[events identity].freeze
-        NO_FORM = "the stream can be had as #{EVENTS} or #{PACKS.first}: Accept admits neither"
+        NO_FORMAT = "the stream can be had as #{EVENTS} or #{PACKS.first}: Accept admits neither"
         NO_PACKS = "the stream can be had as #{EVENTS}: Accept does not admit it"
         NO_CODING = "the stream can be had as it is, or with gzip where the hub's engine has it: Accept-Encoding admits neither"
-        private_constant :VARY, :EVENTS, :PACKS, :GZIP, :MAX_BYTES, :MAX_ELEMENTS, :QUALITY, :PLAIN, :NO_FORM, :NO_PACKS, :NO_CODING
+        private_constant :VARY, :EVENTS, :PACKS, :GZIP, :MAX_BYTES, :MAX_ELEMENTS, :QUALITY, :PLAIN, :NO_FORMAT, :NO_PACKS, :NO_CODING
 
         def initialize(hub)
           @packs = hub.offers?(:message_pack, :identity)
@@ -32,23 +32,23 @@ module Hikyaku
 
         def call(accept, accept_encoding)
           return PLAIN if accept.nil? && accept_encoding.nil?
-          [form(accept), coding(accept_encoding)]
+          [format(accept), coding(accept_encoding)]
         end
 
-        def self.headers(form, coding)
-          headers = {"content-type" => (form == :message_pack) ? PACKS.first : EVENTS}
+        def self.headers(format, coding)
+          headers = {"content-type" => (format == :message_pack) ? PACKS.first : EVENTS}
           headers["content-encoding"] = "gzip" if coding == :gzip
           headers.merge(VARY)
         end
 
         private
 
-        def form(accept)
+        def format(accept)
           qualities = qualities_of(accept)
           return :events if qualities.empty?
           events = quality(qualities, EVENTS)
           packs = @packs ? PACKS.map { |type| quality(qualities, type) }.max : 0.0
-          refuse(@packs ? NO_FORM : NO_PACKS) unless events.positive? || packs.positive?
+          refuse(@packs ? NO_FORMAT : NO_PACKS) unless events.positive? || packs.positive?
           (packs > events) ? :message_pack : :events
         end
 

@@ -6,7 +6,7 @@ static hk_status_t keep(void *context, hk_position_t position, const hk_log_upda
     return hk_keeper_append(hub->keeper, position, update, hub->now);
 }
 
-void hk_hub_keep(hk_hub_t *hub, hk_keeper_t *keeper)
+void hk_hub_persist(hk_hub_t *hub, hk_keeper_t *keeper)
 {
     hub->keeper = keeper;
     hk_log_keep(hub->log, keeper != NULL ? keep : NULL, hub);
