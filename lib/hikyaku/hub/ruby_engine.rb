@@ -42,10 +42,10 @@ module Hikyaku
         @queue = ReadyQueue.new
         @gatherer = Gatherer.new(@log, @queue, gap_policy)
         @announcer = Announcer.new(topics, documents, @feeds) { |update, **options| publish(update, **options) }
-        @dispatcher = Dispatcher.new(@log, @feeds, @queue, @gatherer, @announcer)
+        @formats = {events: StreamFormat::Events.new, message_pack: StreamFormat::MessagePack.new(@log)}
+        @dispatcher = Dispatcher.new(@log, @feeds, @queue, @gatherer, @announcer, @formats.values)
         @deadlines = Deadlines.new(@queue, heartbeat: heartbeat, max_lifetime: max_lifetime, random: random)
         @changes = Changes.new(@log, @feeds, @queue, @announcer, @deadlines)
-        @formats = {events: StreamFormat::Events.new, message_pack: StreamFormat::MessagePack.new(@log)}
         @subscribers = {}.compare_by_identity
         @publishes = 0
         @persistence = Persistence.new(@log, topics, history, storage) if storage

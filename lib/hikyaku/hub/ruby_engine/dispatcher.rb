@@ -11,12 +11,13 @@ module Hikyaku
       class Dispatcher
         attr_reader :deliveries, :delivered_bytes
 
-        def initialize(log, feeds, queue, gatherer, announcer)
+        def initialize(log, feeds, queue, gatherer, announcer, formats)
           @log = log
           @feeds = feeds
           @queue = queue
           @gatherer = gatherer
           @announcer = announcer
+          @formats = formats
           # The feed that is being served, and the place in its list down to which its subscribers were.
           @feed = nil
           @place = 0
@@ -144,6 +145,8 @@ module Hikyaku
           place = [@place, subscribers.size].min
           return limit if place.zero? || !(batch = batch_for(subscribers[place - 1], max_bytes))
           format = subscribers[place - 1].format
+          # To compare formats costs time for each delivery.
+          same_format = @formats.one?(&:used?)
           bytes, after, first, to = batch.bytes, batch.after, batch.first, batch.to
           size = bytes.bytesize
           left = limit
@@ -153,7 +156,7 @@ module Hikyaku
             if subscriber
               cursor = subscriber.cursor
               if cursor < first
-                break unless cursor >= after && subscriber.idle.equal?(format)
+                break unless cursor >= after && subscriber.idle && (same_format || subscriber.idle == format)
                 @place = place - 1
                 left -= 1
                 written = yield subscriber, bytes

@@ -100,6 +100,8 @@ module Hikyaku
           clear if (@streams -= 1).zero?
         end
 
+        def used? = @streams > 0
+
         def cached = @cache.size
 
         def inspect = "#<#{self.class.name} #{@streams} streams>"
