@@ -10,8 +10,7 @@ module Hikyaku
   end
 
   class Hub
-    # Counts the subscribers, in total and by client address, and refuses those that are too many. The addresses of one IPv6 /64
-    # are one client's.
+    # Limits the number of subscribers, in total and by client address. The addresses of one IPv6 /64 count as one client's.
     #
     # Mercure draft-08, section "Subscription", asks for such limits.
     class Admission

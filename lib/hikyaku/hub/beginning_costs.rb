@@ -2,12 +2,12 @@
 
 module Hikyaku
   class Hub
-    # What the patterns cost together that a topic can lead to: a tree of beginnings, in which each node's key begins those of its
-    # children. A node is there for its own cost, or because children part there. hk_index_costs is the same in C.
+    # Sums up the cost of all patterns that one topic can be compared with: a radix tree of the fixed texts with which patterns begin.
+    # A node exists because patterns begin with exactly its key, or because its children differ there. The twin of hk_index_costs.
     class BeginningCosts
       # As PrefixTable.
       LONGEST = 512
-      # children: by the byte behind the key. heaviest: cost of the heaviest way below.
+      # `children`: by the byte after the key. `heaviest`: the cost of the most expensive path below.
       Node = Struct.new(:key, :parent, :children, :cost, :heaviest)
       private_constant :LONGEST, :Node
 
@@ -22,7 +22,6 @@ module Hikyaku
         weigh(node.parent)
       end
 
-      # Takes away what was added.
       def remove(beginning, cost)
         node, = walk(key_of(beginning))
         node.cost -= cost
@@ -30,7 +29,7 @@ module Hikyaku
         prune(node)
       end
 
-      # The heaviest that texts with this beginning lead to: the beginnings that begin it, and one way of those that it begins.
+      # The highest cost of a text with this beginning: the nodes above it, and the most expensive path below.
       def through(beginning)
         key = key_of(beginning)
         node, beyond = walk(key)
@@ -54,7 +53,7 @@ module Hikyaku
 
       def key_of(beginning) = beginning.byteslice(0, LONGEST).b
 
-      # The last node on the way to a key whose own key begins it; and the one behind it that does not.
+      # The deepest node whose key is a prefix of the given key, and its child that shares only a part of the rest, if there is one.
       def walk(key)
         last = @root
         while last.key.bytesize < key.bytesize && (child = last.children[key.getbyte(last.key.bytesize)])
@@ -68,7 +67,7 @@ module Hikyaku
         child.parent.children[child.key.getbyte(child.parent.key.bytesize)] = child
       end
 
-      # Puts a node with what two keys have in common between two.
+      # Inserts a node, with the common prefix of two keys, between a node and its child.
       def part(parent, child, key)
         same = (0...key.bytesize).find { |at| key.getbyte(at) != child.key.getbyte(at) } || key.bytesize
         hang(node(key.byteslice(0, same), parent)).tap do |made|
@@ -85,7 +84,7 @@ module Hikyaku
         end
       end
 
-      # Takes out a node without cost at which no children part, and then its parent, likewise.
+      # Removes a node without cost and with fewer than two children, and then its parent, likewise.
       def prune(node)
         while node.parent && node.cost.zero? && node.children.size < 2
           child = node.children.each_value.first

@@ -4,10 +4,10 @@ require "ipaddr"
 
 module Hikyaku
   class Hub
-    # Addresses of clients, as text: as servers and proxies write them, or anything else. IPv4 that is mapped to IPv6 (RFC 4291,
-    # section 2.5.5.2) is IPv4.
+    # Parses the addresses of clients, which come as text from servers and proxies and may be anything. An IPv4 address that is mapped
+    # to IPv6 (RFC 4291, section 2.5.5.2) counts as IPv4.
     module ClientAddress
-      # Bits of an IPv6 address within which one host takes as many addresses as it likes.
+      # Bits of the IPv6 prefix within which one host can take any number of addresses.
       PREFIX = 64
       private_constant :PREFIX
 
@@ -25,7 +25,7 @@ module Hikyaku
 
       def loopback?(text) = parse(text)&.loopback? || false
 
-      # Under which name a client is counted: its address, but of an IPv6 address the /64.
+      # The name under which a client is counted: its address, or the /64 of an IPv6 address.
       def client(text)
         return text unless text.include?(":")
         address = parse(text) or return text

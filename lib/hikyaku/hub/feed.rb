@@ -22,6 +22,7 @@ module Hikyaku
       attr_accessor :indexed
       attr_accessor :dirty
       attr_reader :cost
+      # The client address that is charged for the pattern.
       attr_reader :payer
 
       def initialize(matcher, since:, payer: nil)

@@ -5,17 +5,16 @@ require_relative "event"
 
 module Hikyaku
   class Hub
-    # Tells a reader in its own stream that events may be missing, where a browser's EventSource can see it: response
-    # headers it cannot.
+    # The event that tells a reader in its stream that events may be missing. A browser's EventSource cannot see response headers.
     #
     #     event: mercure
     #     id: #PGzYTzR-0Sg
     #     data: {"type":"gap","reason":"overrun","last_event_id":"#0a…","matches":[{"match":"/news","match_type":"exact"}]}
     #
-    # `reason` is `overrun` (the reader was slower than the history is long), `unknown` (the event that it named is not
-    # known: too old, or the hub was restarted) or `lost` (at this place the hub itself has lost events, with power or by
-    # damage to its storage). `last_event_id` is the last event before the gap. The stream goes on
-    # after `id` with the oldest event that is retained. Publishers cannot forge it: the type `mercure` is reserved.
+    # `reason` is `overrun` (the history did not reach back to a slow reader), `unknown` (the hub does not know the event that the reader
+    # named: it is too old, or the hub was restarted) or `lost` (the hub lost events here, by a loss of power or damage to its
+    # storage). `last_event_id` is the last event before the gap. The stream goes on after `id` with the oldest event that is retained.
+    # Publishers cannot forge it: the type `mercure` is reserved.
     module Gap
       module_function
 

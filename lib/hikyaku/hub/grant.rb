@@ -2,9 +2,8 @@
 
 module Hikyaku
   class Hub
-    # An authorisation decision as a value: what one subscriber listens to and may read, or what one publisher may publish,
-    # until when, and who it is. A grant is made once for given request values and shared by every subscriber with the same ones; a subscriber
-    # holds the decision, not the request.
+    # An authorisation decision as a value: the subscriber's matchers and the private topics that it may read, or the topics that a
+    # publisher may publish; the subject, and the expiry. Requests with the same values share one grant.
     class Grant
       attr_reader :matchers
       attr_reader :reads

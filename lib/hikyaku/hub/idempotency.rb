@@ -5,8 +5,8 @@ require_relative "../error"
 
 module Hikyaku
   class Hub
-    # Remembers the keys of publishes for a while, so that a repeated request gives the first one's id and publishes
-    # nothing twice. Bounded in number; the oldest are forgotten first.
+    # Stores the idempotency keys of publishes for a while, so that a repeated request returns the id of the first and publishes
+    # nothing. Bounded in number; the oldest are forgotten first.
     class Idempotency
       attr_reader :name
 

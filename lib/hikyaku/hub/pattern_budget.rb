@@ -4,18 +4,18 @@ require_relative "../error"
 require_relative "beginning_costs"
 
 module Hikyaku
-  # Patterns that would cost too much beside those that are in use already.
+  # The patterns would cost too much together with those that are already in use.
   class PatternsTooCostly < StandardError
     include Error
   end
 
   class Hub
-    # Adds up what matching the patterns costs that are in use, each once however many use it, and refuses those that would be too
-    # much: in total, of one client address, and of those with a common beginning, which are tried with the same topics. Who
-    # brings a pattern first is charged for it as long as anybody uses it. What has a common beginning is matched in one go while others
-    # wait, so there the engine in Ruby counts what it takes itself. docs/topic-program.md, section "Cost", has the units.
+    # Sums up the cost of matching the patterns in use, each counted once, and limits it: in total, for one client address, and for
+    # patterns with a common beginning, which are compared with the same topics. The address that first uses a pattern is charged for
+    # it as long as it is in use. Patterns with a common beginning are matched without interruption, so their limit counts the cost in this
+    # engine. docs/topic-program.md, section "Cost", has the units.
     class PatternBudget
-      # What is refused, by limit.
+      # limit: :address or :hub
       def self.refusal(limit)
         whose = (limit == :address) ? "your address" : "this hub"
         "the patterns would cost too much beside those that are in use at #{whose}: use fewer patterns, simpler ones, or such that begin with more fixed text"
@@ -56,14 +56,14 @@ module Hikyaku
       def check(matcher, address)
         cost = matcher.cost
         raise PatternsTooCostly, self.class.refusal(:address) if address && over?(@addresses[address] + cost, @limit_of_address)
-        return unless over?(@total + cost, @limit) || over?(beside(matcher) + matcher.cost_in_ruby, @limit_of_beginning)
+        return unless over?(@total + cost, @limit) || over?(cost_beside(matcher) + matcher.cost_in_ruby, @limit_of_beginning)
         raise PatternsTooCostly, self.class.refusal(:hub)
       end
 
       def over?(cost, limit) = limit && cost > limit
 
-      # What those cost at most that a topic can be compared with that is compared with this one.
-      def beside(matcher)
+      # The highest cost of the patterns in use that are compared with the same topic as this one.
+      def cost_beside(matcher)
         group, prefix = place(matcher)
         @beginnings.key?(group) ? @beginnings[group].through(prefix) : 0
       end

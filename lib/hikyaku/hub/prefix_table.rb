@@ -2,9 +2,8 @@
 
 module Hikyaku
   class Hub
-    # Things that stand under a text prefix; finds those whose prefix begins a given string with one hash look-up
-    # for each length of prefix in use. Longer prefixes than LONGEST stand where their beginning stands: who asks tries what it is
-    # given, and no string leads to more look-ups, or longer ones.
+    # Finds the entries whose prefix begins a given string, with one hash look-up for each length of prefix in use. Prefixes are cut
+    # to LONGEST bytes, which bounds the look-ups; so the caller must test the candidates.
     class PrefixTable
       LONGEST = 512
       private_constant :LONGEST
@@ -13,19 +12,18 @@ module Hikyaku
         @by_length = {}
       end
 
-      def add(prefix, thing)
+      def add(prefix, entry)
         prefix = prefix.byteslice(0, LONGEST)
         prefixes = (@by_length[prefix.bytesize] ||= {})
-        (prefixes[prefix.b] ||= {}.compare_by_identity)[thing] = true
+        (prefixes[prefix.b] ||= {}.compare_by_identity)[entry] = true
       end
 
-      # Removes a thing. O(1).
-      def remove(prefix, thing)
+      def remove(prefix, entry)
         prefix = prefix.byteslice(0, LONGEST)
         prefixes = @by_length[prefix.bytesize] or return
-        things = prefixes[prefix.b] or return
-        things.delete(thing)
-        return unless things.empty?
+        entries = prefixes[prefix.b] or return
+        entries.delete(entry)
+        return unless entries.empty?
         prefixes.delete(prefix.b)
         @by_length.delete(prefix.bytesize) if prefixes.empty?
       end

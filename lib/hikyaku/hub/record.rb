@@ -2,9 +2,9 @@
 
 module Hikyaku
   class Hub
-    # An update as the log keeps it: the event's bytes, and what is needed to choose its readers.
+    # An entry of the log: the event's bytes, and what selects its subscribers.
     class Record
-      # Whether it is private, how many topics there are, bytes of the id; then bytes of each topic, all as text, the id, the event.
+      # The packed record: whether it is private, number of topics, bytes of the id; bytes of each topic; the topics, the id, the event.
       HEAD = "CnN"
       HEAD_BYTES = 7
       LENGTH = "N*"

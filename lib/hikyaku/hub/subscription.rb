@@ -7,7 +7,8 @@ module Hikyaku
       attr_reader :subscriber
       attr_reader :feed
       attr_accessor :index
-      # What a stream that was changed also knows of each; not set in others, where both are Subscriber#began_at.
+      # The stream receives what the matcher selects after `from`, and was sent it from `since` to its cursor. Set only in streams
+      # that were changed; in others both are Subscriber#began_at.
       attr_accessor :from
       attr_accessor :since
 

@@ -5,7 +5,7 @@ require_relative "update"
 
 module Hikyaku
   class Hub
-    # How a subscription is described: in subscription events and in the subscription API.
+    # Describes subscriptions, for subscription events and the subscription API.
     #
     # Mercure draft-08, section "Active Subscriptions"; for legacy matchers, the same section of the 0.x specification.
     class SubscriptionDocument

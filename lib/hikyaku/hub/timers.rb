@@ -2,11 +2,8 @@
 
 module Hikyaku
   class Hub
-    # Things to look at when their time comes, filed in slots. Adding and cancelling cost a look-up (a new slot: a place in
-    # a sorted list); looking costs what is due.
-    #
-    # Time is an argument, in seconds; the granularity is given, and a thing never comes late: it is filed under the
-    # beginning of its slot.
+    # Timers that expire in slots: to add or cancel one is a hash look-up (a new slot: an insertion into a sorted list), and `expire`
+    # costs what is due. A timer never expires late: it is filed under the beginning of its slot. Time is an argument, in seconds.
     class Timers
       def initialize(granularity: 1.0)
         @granularity = granularity
@@ -14,17 +11,17 @@ module Hikyaku
         @order = []
       end
 
-      def add(at, thing)
+      def add(at, entry)
         slot = slot_of(at)
-        things = @slots[slot] ||= new_slot(slot)
-        things[thing] = true
+        entries = @slots[slot] ||= new_slot(slot)
+        entries[entry] = true
         slot
       end
 
-      def cancel(slot, thing)
-        things = @slots[slot] or return
-        things.delete(thing)
-        return unless things.empty?
+      def cancel(slot, entry)
+        entries = @slots[slot] or return
+        entries.delete(entry)
+        return unless entries.empty?
         @slots.delete(slot)
         @order.delete_at(@order.bsearch_index { |other| other >= slot })
       end
@@ -33,10 +30,9 @@ module Hikyaku
 
       def next_at = @order.empty? ? nil : @order.first * @granularity
 
-      # Removes and yields what is due.
       def expire(now)
         while @order.any? && @order.first * @granularity <= now
-          @slots.delete(@order.shift).each_key { |thing| yield thing }
+          @slots.delete(@order.shift).each_key { |entry| yield entry }
         end
       end
 

@@ -5,28 +5,26 @@ require_relative "../support/url"
 
 module Hikyaku
   class Hub
-    # A string that says what an update is about, and what the hub must know of it: the URL that it is when resolved
-    # against the hub's, and whether it lies in the namespace that belongs to the hub.
-    #
-    # Topics come from Topics#[], which remembers them. Any thread may ask any question at any time.
+    # The topic of an update, with its URL when resolved against the hub's, and whether it lies in the hub's reserved namespace.
+    # Topics#[] caches them. Thread-safe.
     #
     # Mercure draft-08, sections "Terminology" and "Publication".
     class Topic
-      # The general category Cf of Unicode 17, spelled out: a Ruby knows the Unicode of its day.
+      # The general category Cf of Unicode 17, spelled out because each Ruby knows another version of Unicode.
       FORMAT = '\u00AD\u0600-\u0605\u061C\u06DD\u070F\u0890\u0891\u08E2\u180E\u200B-\u200F\u202A-\u202E\u2060-\u2064' \
         '\u2066-\u206F\uFEFF\uFFF9-\uFFFB\u{110BD}\u{110CD}\u{13430}-\u{1343F}\u{1BCA0}-\u{1BCA3}\u{1D173}-\u{1D17A}' \
         '\u{E0001}\u{E0020}-\u{E007F}'
       # C0, DEL, C1 and Cf.
       FORBIDDEN = /[\u0000-\u001F\u007F-\u009F#{FORMAT}]/
       FORBIDDEN_ASCII = /[\x00-\x1F\x7F]/
-      # So much of a refused topic appears in a message.
+      # Characters of a refused topic that appear in an error message.
       EXCERPT = 60
-      # What stands before an authority aside.
+      # Repeated slashes, except those before an authority.
       SLASHES = %r{(?<=[^:/])//+}
       private_constant :FORMAT, :FORBIDDEN, :FORBIDDEN_ASCII, :EXCERPT, :SLASHES
 
       class << self
-        # Checks the characters and the length of a topic. "*" passes: whether it may be used depends on what for.
+        # Checks the characters and the length of a topic. "*" passes, because a matcher may be "*"; Update refuses it.
         def validate!(string, name: "topic", max_bytes: 4096)
           raise InvalidTopic, "#{name} must be a string, not #{string.class}" unless string.is_a?(String)
           raise LimitExceeded, "#{name} is #{string.bytesize} bytes long: the limit is #{max_bytes}" if string.bytesize > max_bytes
@@ -99,7 +97,7 @@ module Hikyaku
 
       private
 
-      # Some who merge slashes do so before they remove dot segments: /a//../b is /b to them, and /a/b to the parser.
+      # Some servers merge slashes before they remove dot segments: then /a//../b is /b, and /a/b to a URL parser.
       def below_hub?
         below?(url) || (SLASHES.match?(@value) && below?(URL.parse(@value.gsub(SLASHES, "/"), base: @hub)))
       end

@@ -8,8 +8,8 @@ module Hikyaku
     # Finds the feeds whose matcher selects a topic without looking at the others: exact matchers by hash,
     # URL patterns by their fixed origin and leading path, URI Templates by their literal beginning.
     #
-    # Adding or removing one matcher touches no other. Matchers of different types may select the very same (`*` in each type, or a
-    # 0.x selector without variables), so a place holds as many feeds as there are types.
+    # To add or remove a matcher is O(1). Matchers of different types may have the same anchor (`*` in each type, or a 0.x selector
+    # without variables), so a slot holds a list.
     class TopicIndex
       attr_reader :generation
 

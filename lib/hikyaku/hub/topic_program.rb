@@ -5,22 +5,22 @@ require_relative "topic_program/format"
 
 module Hikyaku
   class Hub
-    # A matcher's pattern compiled to a small program that runs in linear time, and that is only bytes: Ruby runs it here, and
-    # whatever else matches topics can run it too. docs/topic-program.md describes the bytes and how they are run.
+    # A matcher's pattern, compiled to a small program that runs in linear time. The program is a string of bytes, which the engine in C
+    # runs too. docs/topic-program.md describes the bytes and how they are run.
     #
     # Mercure draft-08, section "URL Pattern" (evaluation must not take more than linear time) and "URL-Pattern Denial of Service".
     class TopicProgram
-      # A program has more instructions, or different character classes, than the format holds.
+      # A program has more instructions, or different character classes, than the format allows.
       class TooLarge < InvalidMatcher
       end
 
-      # Only for programs of at most so many instructions it is worth to find out whether they are deterministic.
+      # The largest program, in instructions, for which it pays to find out whether it is deterministic.
       MAX_PROVEN = 2_048
-      # Where a program costs so little, it cannot run out of steps in any topic of the usual length: Regexp decides them all.
+      # A program of this cost cannot run out of steps in a topic of the usual length: Regexp can match all of them.
       MAX_REGEXP_COST = 16
-      # How many times as fast as a run a Regexp is where a run takes the most steps, at least (measured: 90 to 320).
+      # How many times faster a Regexp is, at least, than a run that takes the most steps (measured: 90 to 320).
       REGEXP_SPEED = 32
-      # Only programs of so many instructions cost less when they are found to be deterministic: that takes about as long as to make them.
+      # The largest program, in instructions, whose cost is lowered if it is deterministic. To find out takes as long as to compile it.
       MAX_LOWERED = 256
       private_constant :MAX_PROVEN, :MAX_REGEXP_COST, :REGEXP_SPEED, :MAX_LOWERED
 
@@ -29,7 +29,7 @@ module Hikyaku
         @expression = expression
       end
 
-      # Refuses what would make too large a program, before anything of it is made.
+      # Refuses an expression whose program would be too large, before it is assembled.
       def self.check!(expression)
         if Expression.size(expression) >= MAX_INSTRUCTIONS
           raise TooLarge, "matcher is too large: it compiles to more than #{MAX_INSTRUCTIONS} instructions; repeat less or write it shorter"
@@ -38,18 +38,17 @@ module Hikyaku
         raise TooLarge, "matcher has more than #{MAX_SETS} different character classes"
       end
 
-      # Assembled each time: whoever asks keeps them.
+      # Assembled on each call: the callers store them.
       def bytes = Assembler.new(@expression).bytes.freeze
 
-      # Whether a text matches, by whatever way is fastest. What is deterministic needs no states side by side, and Ruby's
-      # own engine finds nothing in it to backtrack for, or little where only fixed text follows; it is asked where the program
-      # itself could not run out of steps.
+      # Matches a text in the fastest way. In a deterministic program Ruby's Regexp has nothing to backtrack for, and little where only
+      # fixed text follows. It is used where the program could not run out of steps.
       def match?(text)
         return run(text).first unless backtracks_little? && @most_steps * (text.bytesize + 1) <= self.class.allowed_steps(text.bytesize)
         @regexp.match?(text.ascii_only? ? text : text.b)
       end
 
-      # Runs the program, as any other runner would.
+      # Runs the program itself.
       def run(text) = runner.run(text)
 
       def backtracks_little?
@@ -69,7 +68,7 @@ module Hikyaku
 
       private
 
-      # Made when somebody runs it: the engine in C only wants the bytes.
+      # Made on first use: the engine in C needs only the bytes.
       def runner = @runner ||= Runner.new(bytes)
 
       def regexp
@@ -84,7 +83,7 @@ module Hikyaku
         @widest || nil
       end
 
-      # Where one deterministic node of any length is followed by little fixed text alone, that is compared once for each of its ends.
+      # A Regexp compares fixed text after one deterministic node of any length once for each of the node's possible ends.
       def steps_before_fixed_text
         return unless (@expression in [:all, nodes]) && (width = Cost.width(@expression)) <= MAX_REGEXP_COST
         open = nodes.reject { |node| Expression.fixed?(node) }

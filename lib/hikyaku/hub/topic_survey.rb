@@ -2,12 +2,12 @@
 
 module Hikyaku
   class Hub
-    # Finds the feeds whose patterns select a topic, in pieces: between them others may use the index and change it. Each piece may
-    # be done without the lock of whoever has the index; to begin and to end takes it.
+    # Finds the feeds whose patterns select a topic, step by step. Between the steps the index may change. `step` needs no lock; `new`,
+    # `complete?` and `each` need the lock of the index.
     class TopicSurvey
-      # Steps of programs that one piece takes: about two milliseconds.
+      # Steps of pattern programs: about two milliseconds.
       STEPS_PER_TURN = 16_384
-      # What a pattern costs beside its own steps.
+      # The overhead of each pattern, in steps.
       STEPS_A_PATTERN = 10
       private_constant :STEPS_A_PATTERN
 
@@ -23,7 +23,7 @@ module Hikyaku
         @found = []
       end
 
-      # Tests patterns until so many steps are used up, and one more than fits.
+      # Tests patterns until the steps are used up. Returns how many are left; below 0 if the last pattern took more.
       def step(steps)
         while steps > 0 && (feed = @candidates[@done])
           @done += 1
@@ -33,7 +33,7 @@ module Hikyaku
         steps
       end
 
-      # Looks for patterns that came meanwhile.
+      # Whether all patterns were tested, those included that were added meanwhile.
       def complete?
         return false if @done < @candidates.size
         return true if @generation == @index.generation
@@ -43,7 +43,7 @@ module Hikyaku
         @done == @candidates.size
       end
 
-      # Calls a block with each feed that was found and is still in the index; what was not tested yet is tested now.
+      # Tests the rest, and yields each selected feed that is still in the index.
       def each
         step(Float::INFINITY) until complete?
         @found.each { |feed| yield feed if feed.indexed }

@@ -6,10 +6,9 @@ require_relative "topic"
 
 module Hikyaku
   class Hub
-    # The topics that were seen lately, so that one that comes again is not parsed again. A flood of topics that never come again costs
-    # each of them its own parsing and nothing else. Any number of threads may ask.
+    # A cache of parsed topics. Topics that are used once do not evict those in use. Thread-safe.
     class Topics
-      # A topic with its parsed URL takes so many bytes beside three times its own length (measured: 420 to 800).
+      # Bytes of memory that a topic with its parsed URL takes beside three times its own length (measured: 420 to 800).
       OVERHEAD = 800
       private_constant :OVERHEAD
 
@@ -26,7 +25,6 @@ module Hikyaku
         @cache = Support::GenerationalCache.new(max_bytes) { |string, _| OVERHEAD + 3 * string.bytesize }
       end
 
-      # The topic for a string. O(1), beside parsing when it is asked for the first time.
       def [](string)
         @cache.fetch(string) { Topic.new(-string, hub: @base, hub_path: @comparable_path) }
       end

@@ -5,10 +5,10 @@ require_relative "topic_program"
 
 module Hikyaku
   class Hub
-    # A URI Template, for matching: a text matches when some values of the variables expand the template to it.
+    # A URI Template, for matching: a text matches if some values of the variables expand the template to it.
     #
-    # The RFC only says how templates expand (levels 1 to 4); that values are found for a text is the meaning that the 0.x protocol
-    # gives to "the string matches this URI Template". Two variables of the same name need not have the same value.
+    # The RFC defines expansion (levels 1 to 4) alone; the 0.x protocol adds "the string matches this URI Template". Two variables of the
+    # same name need not have the same value.
     #
     # RFC 6570; Mercure 0.x, section "Topic Selectors".
     class UriTemplate

@@ -27,7 +27,7 @@ module Hikyaku
         @pathname.match?(url.pathname) && @tests.all? { |name, component| component.match?(url.__send__(name)) }
       end
 
-      # Tests whatever the standard allows to test: a URL, relative to a base, or components.
+      # Tests what the standard allows: a URL, relative to a base, or components.
       def match_input?(input, base: nil)
         if input.is_a?(Hash)
           raise InvalidMatcher, "URL components have their base among them" if base
@@ -50,7 +50,7 @@ module Hikyaku
         known || ("/" if URL::PORTS.key?(@components[:protocol].literal))
       end
 
-      # The pattern for a runner that is not written in Ruby: see docs/topic-program.md.
+      # The programs of the components as bytes: see docs/topic-program.md.
       def program
         NAMES.map { |name| @components[name].program.bytes.then { |bytes| [bytes.bytesize].pack("N") + bytes } }.join.freeze
       end

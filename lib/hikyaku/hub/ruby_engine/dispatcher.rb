@@ -156,7 +156,7 @@ module Hikyaku
             if subscriber
               cursor = subscriber.cursor
               if cursor < first
-                break unless cursor >= after && subscriber.idle && (same_format || subscriber.idle == format)
+                break if cursor < after || !subscriber.idle || !(same_format || subscriber.idle == format)
                 @place = place - 1
                 left -= 1
                 written = yield subscriber, bytes

@@ -3,8 +3,8 @@
 module Hikyaku
   class Hub
     class Storage
-      # An update as the journal keeps it: what was published, not the event that it became. Published again at the same
-      # position, with the same key, it becomes the same bytes.
+      # An update in the journal: what was published, not the event that it became. At the same position, with the same key, it becomes
+      # the same event again.
       #
       # docs/journal.md, section "What the hub keeps".
       Entry = Struct.new(:position, :published_at, :topics, :data, :private, :id, :type, :retry_after, keyword_init: true) do

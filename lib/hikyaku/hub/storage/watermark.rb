@@ -3,10 +3,10 @@
 module Hikyaku
   class Hub
     class Storage
-      # The newest position that was given to anybody, in a file of its own that is written at each append and never synced. It says
-      # whether what is found in the journal is all that there was: the kernel keeps what a process has written when that is
-      # killed, but not over a loss of power. So it counts only in the same run of the kernel, and in the file that it was written to:
-      # a copy is another file, and a copy that was laid over this one has changed it later than it says.
+      # The newest position, in a file of its own that is written at each append and never synced. It tells whether the journal is
+      # complete: the kernel preserves what a killed process has written, but not over a loss of power. So it is valid only in the same
+      # run of the kernel, and in the same file: a copy has another inode, and a file that was overwritten by a copy has a later time than
+      # the time written in it.
       #
       # docs/journal.md, section "What the hub keeps".
       class Watermark
@@ -15,16 +15,16 @@ module Hikyaku
         FORMAT = "a8a16Q<Q<Q<"
         BYTES = 48
         BOOT = "/proc/sys/kernel/random/boot_id"
-        # The clock of files' times, where it is known.
+        # The clock from which the kernel takes the times of files.
         CLOCK = defined?(Process::CLOCK_REALTIME_COARSE) ? Process::CLOCK_REALTIME_COARSE : Process::CLOCK_REALTIME
-        # Nanoseconds between the time that is written and that of the file: a few ticks of the kernel.
+        # Nanoseconds by which the written time and that of the file may differ: a few ticks of the kernel.
         TOLERANCE = 20_000_000
-        # The clock is compared with the file's so often: the process may be interrupted in between.
+        # Attempts to compare the clock with the file's, because the process may be interrupted in between.
         TRIES = 3
         UNTIMED = 0
         private_constant :NAME, :MAGIC, :FORMAT, :BYTES, :BOOT, :CLOCK, :TOLERANCE, :TRIES, :UNTIMED
 
-        # Where in the file the position stands, and behind it the time at which it was written.
+        # Offset of the position, which is followed by the time at which it was written.
         POSITION_AT = 32
 
         def self.boot
@@ -55,7 +55,7 @@ module Hikyaku
 
         def copied? = @copied
 
-        # From now on it is written. Where that is not possible the next start knows nothing, which costs readers a gap.
+        # Creates the file. Where that fails, the next start cannot tell whether the journal is complete, and readers get a gap event.
         def begin(position)
           return unless @boot
           @file = File.open(@path, File::RDWR | File::CREAT | File::BINARY, 0o600)
@@ -92,7 +92,7 @@ module Hikyaku
           ((changed.to_i * 1_000_000_000) + changed.nsec - time).abs <= TOLERANCE
         end
 
-        # What stands there is not true any more.
+        # The position in the file is out of date.
         def give_up
           close
           File.unlink(@path)

@@ -14,8 +14,8 @@ module Hikyaku
       #
       # https://github.com/msgpack/msgpack/blob/master/spec.md
       class MessagePack
-        NIL = "\xC0".b.freeze
-        TRUE = "\xC3".b.freeze
+        NIL_VALUE = "\xC0".b.freeze
+        TRUE_VALUE = "\xC3".b.freeze
         ARRAY_OF_THREE = "\x93".b.freeze
         FIELD = /\A(event|id|retry|data): /n
         DIGITS = /\A[0-9]+\z/n
@@ -23,7 +23,7 @@ module Hikyaku
         CACHE_FRACTION = 4
         # Bytes of memory that an entry of the cache takes beside its own.
         ENTRY_OVERHEAD = 160
-        private_constant :NIL, :TRUE, :ARRAY_OF_THREE, :FIELD, :DIGITS, :CACHE_FRACTION, :ENTRY_OVERHEAD
+        private_constant :NIL_VALUE, :TRUE_VALUE, :ARRAY_OF_THREE, :FIELD, :DIGITS, :CACHE_FRACTION, :ENTRY_OVERHEAD
 
         class << self
           def encode(frames)
@@ -34,7 +34,7 @@ module Hikyaku
                 write(bytes, fields)
                 fields = {}
               elsif line.start_with?(":")
-                bytes << ((line == ": caught up") ? TRUE : NIL)
+                bytes << ((line == ": caught up") ? TRUE_VALUE : NIL_VALUE)
               elsif (name = line[FIELD, 1])
                 value = line.byteslice(name.bytesize + 2, line.bytesize)
                 (name == "data") ? (fields["data"] ||= []) << value : fields[name] = value
@@ -51,7 +51,7 @@ module Hikyaku
             data = fields["data"] or return
             bytes << ARRAY_OF_THREE
             [fields["id"], fields["event"], (data.size == 1) ? data.first : data.join("\n")].each do |text|
-              text ? bytes << string_header(text.bytesize) << text : bytes << NIL
+              text ? bytes << string_header(text.bytesize) << text : bytes << NIL_VALUE
             end
           end
 

@@ -6,7 +6,7 @@ require_relative "format"
 module Hikyaku
   class Hub
     class TopicProgram
-      # Makes the bytes of a program from an expression. docs/topic-program.md describes them.
+      # Assembles the bytes of a program from an expression. docs/topic-program.md describes them.
       class Assembler
         def initialize(expression)
           @instructions = []
@@ -26,7 +26,7 @@ module Hikyaku
 
         def here = @instructions.size
 
-        # A jump or a split whose target is only known later.
+        # A jump or a split whose target `land` sets later.
         def pending(op)
           add(op)
           @instructions.last
@@ -88,7 +88,7 @@ module Hikyaku
           end
         end
 
-        # Every node twice: where it is the first that is there, and where others were there before it.
+        # Emits each node twice: as the first one present, and after others.
         def chain(first, separator, nodes)
           emit(first)
           entries = nodes.each_index.map do |index|

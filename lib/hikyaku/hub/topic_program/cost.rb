@@ -6,11 +6,11 @@ require_relative "format"
 module Hikyaku
   class Hub
     class TopicProgram
-      # How many steps a run of an expression's program takes at most for each byte of the text, found without making the program.
+      # Finds the highest number of steps that a run takes for each byte of the text, without assembling the program.
       # docs/topic-program.md has the model.
       module Cost
-        # What is known of a node. width: instructions that can be in the set of one offset. length: bytes that it reads; nil where
-        # texts of different lengths match, so that a run can be at several of its places at once.
+        # `width`: instructions of a node that can be active at one offset. `length`: bytes that the node reads; nil where texts of
+        # different lengths match, so that a run can be at several of its instructions at once.
         Extent = Struct.new(:width, :length)
         private_constant :Extent
 
@@ -45,8 +45,8 @@ module Hikyaku
             end
           end
 
-          # As long as what comes before has one length, a run is at one node at a time. Behind a node that has not, it can be at all the
-          # rest at once, except where the next byte says that the repetition of a set has ended.
+          # As long as each node has one length, a run is at one node at a time. After a node without one, it can be at all the rest at
+          # once, unless the next byte tells that the repetition of a set has ended.
           def sequence(nodes)
             widest = empty = 0
             length = 0

@@ -3,7 +3,7 @@
 module Hikyaku
   class Hub
     class TopicProgram
-      # What a program is assembled from: a regular expression over bytes, as nested arrays.
+      # The source of a program: a regular expression over bytes, as nested arrays.
       #
       #     [:bytes, "text"]               these bytes
       #     [:set, mask]                   one byte b with mask[b] == 1
@@ -16,9 +16,9 @@ module Hikyaku
         EVERY_BYTE = (1 << 256) - 1
         # Any bytes at all.
         ANYTHING = [:repeat, [:set, EVERY_BYTE].freeze, 0, nil].freeze
-        # Nothing, and only nothing.
+        # Matches the empty text.
         NOTHING = [:all, [].freeze].freeze
-        # What is never there.
+        # Matches nothing at all.
         NEVER = [:set, 0].freeze
         # ? * +
         QUANTIFIERS = [[0, 1], [0, nil], [1, nil]].freeze
@@ -49,7 +49,7 @@ module Hikyaku
             nodes.all? { |node| node == ANYTHING || node[0] == :bytes }
           end
 
-          # So many times, also where the same is repeated twice over: (x+)? is x*.
+          # Joins nested repetitions: (x+)? is x*.
           def repeat(node, min, max)
             return NOTHING if max == 0
             return node if min == 1 && max == 1
@@ -58,7 +58,7 @@ module Hikyaku
             [:repeat, inner, min * inner_min, max && inner_max]
           end
 
-          # How many instructions an expression makes, known before any of them is made.
+          # The number of instructions of an expression's program.
           def size(node)
             case node
             in [:bytes, bytes] then bytes.bytesize
@@ -98,7 +98,7 @@ module Hikyaku
             end
           end
 
-          # The same language for Ruby's Regexp; binary. Chains have none.
+          # The source of an equivalent binary Regexp; nil for chains.
           def source(node)
             case node
             in [:bytes, bytes] then bytes.each_byte.map { |byte| escape(byte) }.join

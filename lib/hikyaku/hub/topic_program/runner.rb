@@ -6,10 +6,8 @@ require_relative "format"
 module Hikyaku
   class Hub
     class TopicProgram
-      # Runs a program: all its possible states at once, byte by byte, so that the time is bounded by the length of the
-      # program times the length of the text. docs/topic-program.md describes what a runner does.
-      #
-      # Immutable once made: any number of threads may run it.
+      # Runs a program: all its active states at once, byte by byte, so that the time is bounded by the length of the program times the
+      # length of the text. docs/topic-program.md describes what a runner does. Thread-safe.
       class Runner
         READING = {BYTE => true, SET => true, ANY => true}.freeze
         private_constant :READING
@@ -39,8 +37,8 @@ module Hikyaku
           end
         end
 
-        # Whether never more than one way is open: from every state, each byte leads to at most one other, along one path. Then a
-        # backtracking engine has nothing to try again, and runs in linear time too.
+        # The highest number of instructions between two reads, if the program is deterministic: if from every state each byte leads to
+        # at most one other, along one path. Then a backtracking engine runs in linear time too.
         def widest_way
           budget = 8 * @count + 2_000
           widest = 1
@@ -63,7 +61,7 @@ module Hikyaku
 
         def target(index) = (@bytes.getbyte(@first + 4 * index + 2) << 8) | @bytes.getbyte(@first + 4 * index + 3)
 
-        # What can be reached without reading, in no particular order: each instruction once.
+        # The instructions that can be reached without reading, each once.
         def closure(states, marks, offset, ended)
           ready = []
           matched = false
@@ -97,7 +95,7 @@ module Hikyaku
           end
         end
 
-        # The reading instructions that a state leads to, or nil when one is reached on two ways.
+        # The instructions to which a state leads; nil when two paths lead to the same one.
         def paths_from(start, budget)
           seen = {}
           pending = [start]

@@ -5,10 +5,10 @@ require_relative "../topic_program"
 module Hikyaku
   class Hub
     class UriTemplate
-      # Everything that {…} may expand to, over all values of its variables: undefined, a string, a list, an associative array.
+      # The expression for all texts that {…} can expand to: its variables may be undefined, a string, a list or an associative array.
       #
-      # RFC 6570, section 3.2 and appendix A. Percent-encoded octets are taken as they are, in either case, without asking whether
-      # together they are UTF-8, except where a prefix counts characters.
+      # RFC 6570, section 3.2 and appendix A. Percent-encoded octets match in either case; whether they form UTF-8 is checked only where
+      # a prefix counts characters.
       class Variables
         Expression = TopicProgram::Expression
         # operator => first, separator, named, after a name without a value, reserved characters too
@@ -39,7 +39,7 @@ module Hikyaku
           values = @specs.map { |name, most, explode| explode ? exploded(name) : plain(name, most) }
           return Expression.sequence(values.map { |value| optional(bytes(@separator), value) }) if @first == @separator
           return optional([:chain, bytes(@first), bytes(@separator), values]) if values.size > 1
-          # A value that may be empty without anything before it is optional by itself: said twice, there would be two ways.
+          # A value that may be empty is optional by itself; a second option would make the program ambiguous.
           @first.empty? ? values.first : optional(bytes(@first), values.first)
         end
 
@@ -70,8 +70,8 @@ module Hikyaku
           Expression.sequence([name, with_value])
         end
 
-        # The members of a list, or pairs of an associative array, each like a variable of its own. What is named has names of the
-        # members' own in place of the variable's.
+        # The members of a list, or the pairs of an associative array, each like a variable of its own. In named expansions the pairs
+        # have names of their own in place of the variable's.
         def exploded(name)
           return several(named([:either, [bytes(name), text]], text)) if @named
           pair = Expression.sequence([text, bytes("="), text])

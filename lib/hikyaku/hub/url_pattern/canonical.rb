@@ -6,10 +6,10 @@ require_relative "../../support/url"
 module Hikyaku
   class Hub
     class UrlPattern
-      # Brings the fixed text of a pattern into the form that the same text has in a parsed URL.
+      # Canonicalises the fixed text of a pattern, as URL parsing would.
       #
-      # URL Pattern Standard, "Encoding callbacks". Where the standard runs the URL parser from one of its states, these do what that
-      # state does.
+      # URL Pattern Standard, "Encoding callbacks". Where the standard runs the URL parser from one of its states, these methods do the
+      # same as that state.
       module Canonical
         IPV6 = /\A[\h\[\]:]*\z/
         BREAKS = "\t\n\r"
@@ -47,7 +47,7 @@ module Hikyaku
           def pathname(value)
             return value if value.empty?
             rooted = value.start_with?("/")
-            # Not to be taken for the beginning of a path, where dot segments would go.
+            # The prefix keeps dot segments, which the beginning of a path would lose.
             value = "/-#{value}" unless rooted
             path = URL::Path.new
             path.append(value.delete(BREAKS).delete_prefix("/"), "https")
@@ -67,7 +67,7 @@ module Hikyaku
 
           private
 
-          def refuse(what, value) = raise(InvalidMatcher, "URL pattern has an invalid #{what}: #{value.inspect}")
+          def refuse(component, value) = raise(InvalidMatcher, "URL pattern has an invalid #{component}: #{value.inspect}")
         end
       end
       private_constant :Canonical

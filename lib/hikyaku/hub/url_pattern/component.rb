@@ -8,7 +8,7 @@ module Hikyaku
     class UrlPattern
       # The compiled pattern of one of the eight components.
       #
-      # Every pattern is a topic program; those of common shapes are decided in a shorter way that has the same answer.
+      # Every pattern is a topic program. Patterns of common shapes are matched in a faster way with the same result.
       class Component
         Expression = TopicProgram::Expression
         PATTERN_SYNTAX = /[*+?{}():\\]/
@@ -59,8 +59,8 @@ module Hikyaku
           ->(text) { text.size > size && text.start_with?(beginning) && !text.index(delimiter, size) }
         end
 
-        # "/books/*", "*.example.com", "/a*b*c": fixed texts with anything between. Each in turn is best found as early as it
-        # can be. Where the program could run out of steps, it decides.
+        # "/books/*", "*.example.com", "/a*b*c": fixed texts with anything between, each of which is searched for as early as possible.
+        # Where the program could run out of steps, the program decides.
         def wildcards(nodes)
           return unless Expression.wildcards?(@expression)
           texts = nodes.select { |node| node[0] == :bytes }.map { |node| utf8(node[1]) }

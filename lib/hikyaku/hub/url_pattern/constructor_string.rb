@@ -5,8 +5,8 @@ require_relative "tokenizer"
 module Hikyaku
   class Hub
     class UrlPattern
-      # Cuts a pattern written as one string into the patterns of the eight components, as a URL is cut, but over tokens: so that
-      # the colon of a name is not taken for that of a port, and what stands in a group is left in one piece.
+      # Cuts a pattern written as one string into the patterns of the eight components. It works on tokens, so that the colon of a name
+      # is not taken for that of a port, and a group stays in one piece.
       #
       # Without a scheme it is relative: the pattern of a path, a query or a fragment.
       #
@@ -124,7 +124,7 @@ module Hikyaku
         def in_hash
         end
 
-        # Ends a component and begins another; those in between that were left out are empty, not wildcards.
+        # Ends a component and begins another. Components that were left out between them are empty, not wildcards.
         def change(state, skip)
           @result[@state] = component unless %i[init authority].include?(@state)
           fill_gaps(state) unless @state == :init || state == :done

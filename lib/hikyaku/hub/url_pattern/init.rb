@@ -7,8 +7,8 @@ require_relative "canonical"
 module Hikyaku
   class Hub
     class UrlPattern
-      # Completes the components that a pattern (or a URL given as components) names with those of its base URL. What is as
-      # specific as a component that is named, or more so, is not taken from the base.
+      # Completes the components of a pattern (or of a URL given as components) with those of its base URL. Only components that are
+      # less specific than all the given ones are taken from the base.
       #
       # URL Pattern Standard, "URLPatternInit processing".
       class Init

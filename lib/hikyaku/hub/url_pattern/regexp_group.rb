@@ -3,32 +3,34 @@
 require_relative "../../error"
 require_relative "../topic_program"
 require_relative "regexp_class"
-require_relative "regexp_reader"
 
 module Hikyaku
   class Hub
     class UrlPattern
-      # Parses the regular expression of a group: JavaScript's syntax under the flag "v", of which a finite automaton holds
-      # characters, classes, groups, alternatives, quantifiers and the anchors ^ and $. What is a syntax error there is one here;
-      # lookaround, back references, word boundaries, inline flags and Unicode properties are refused as not supported.
+      # Parses the regular expression of a group: JavaScript's syntax under the flag "v", as far as a finite automaton can express it:
+      # characters, classes, groups, alternatives, quantifiers and the anchors ^ and $. Lookaround, back references, word boundaries,
+      # inline flags and Unicode properties are refused as not supported.
       #
-      # What is matched is a component of a parsed URL, which is all printable ASCII. So "." is any byte, and a character above
-      # ASCII, however it is written, is one that never comes.
+      # The components of a parsed URL consist of printable ASCII. So "." is any byte, and a character above ASCII never matches.
       #
       # ECMAScript, "Patterns"; URL Pattern Standard, "compile a component".
       class RegexpGroup
-        include RegexpReader
-
         Expression = TopicProgram::Expression
         ANY = [:set, Expression::EVERY_BYTE].freeze
-        # Groups within groups: what follows recurses.
+        CONTROLS = {"f" => 12, "n" => 10, "r" => 13, "t" => 9, "v" => 11}.freeze
+        SYNTAX = "^$\\.*+?()[]{}|/"
+        DIGIT = Expression.set("0123456789")[1]
+        WORD = Expression.set(48..57, 65..90, 97..122, 95)[1]
+        SPACE = Expression.set(9..13, 32)[1]
+        # Nesting of groups, which are parsed by recursion.
         MAX_DEPTH = 50
-        # A quantifier's number above this is too large for any program.
+        # A repetition above this is too large for any program.
         MAX_COUNT = 1_000_000
-        private_constant :Expression, :ANY, :MAX_DEPTH, :MAX_COUNT
+        private_constant :Expression, :ANY, :CONTROLS, :SYNTAX, :DIGIT, :WORD, :SPACE, :MAX_DEPTH, :MAX_COUNT
 
         def initialize(source, names: {})
-          start(source)
+          @source = source
+          @at = 0
           @names = names
           @depth = 0
         end
@@ -40,6 +42,55 @@ module Hikyaku
           node
         end
 
+        # The reader, which RegexpClass uses as well.
+
+        def ended? = @at >= @source.size
+
+        def peek(count = 1) = ended? ? nil : @source[@at, count]
+
+        def take
+          refuse("ends too early") if ended?
+          @at += 1
+          @source[@at - 1]
+        end
+
+        def skip(text) = (@at += text.size if @source[@at, text.size] == text)
+
+        def scan(pattern)
+          text = @source.match(pattern, @at)&.to_s or return
+          @at += text.size
+          text
+        end
+
+        def class_escape
+          case scan(/\G[dDwWsS]/)
+          when "d" then DIGIT
+          when "w" then WORD
+          when "s" then SPACE
+          when "D" then complement(DIGIT)
+          when "W" then complement(WORD)
+          when "S" then complement(SPACE)
+          end
+        end
+
+        def character_escape(also: "")
+          char = take
+          if CONTROLS.key?(char) then CONTROLS[char]
+          elsif SYNTAX.include?(char) || also.include?(char) then char.ord
+          elsif char == "0" && !peek&.match?(/[0-9]/) then 0
+          elsif char == "c" && (letter = scan(/\G[A-Za-z]/)) then letter.ord % 32
+          elsif char == "x" && (hex = scan(/\G\h{2}/)) then hex.hex
+          elsif char == "u" && (code = unicode_escape) then code
+          else refuse("has an escape \\#{char} that JavaScript's flag v does not know")
+          end
+        end
+
+        def complement(mask) = Expression::EVERY_BYTE ^ mask
+
+        def refuse(reason) = raise(InvalidMatcher, "URL pattern group (#{@source}) #{reason}")
+
+        def unsupported(feature) = refuse("uses #{feature}, which this hub does not support")
+
         private
 
         def disjunction
@@ -50,7 +101,7 @@ module Hikyaku
           (alternatives.size == 1) ? alternatives.first : [:either, alternatives]
         end
 
-        # The alternatives, of which two may name their groups the same.
+        # The alternatives; groups in two of them may have the same name.
         def apart
           names = @names
           alternatives = []
@@ -148,6 +199,17 @@ module Hikyaku
           refuse("has a quantifier whose numbers are in the wrong order") if max && max < min
           refuse("repeats more than #{MAX_COUNT} times") if [min, max.to_i].max > MAX_COUNT
           [min, max]
+        end
+
+        def unicode_escape
+          if (braced = scan(/\G\{\h+\}/))
+            code = braced[1..-2].hex
+            code if code <= 0x10FFFF
+          elsif (hex = scan(/\G\h{4}/))
+            # Two surrogates are one character; whichever it is, it is none of ASCII.
+            scan(/\G\\u[dD][c-fC-F]\h{2}/) if (0xD800..0xDBFF).cover?(hex.hex)
+            hex.hex
+          end
         end
       end
       private_constant :RegexpGroup

@@ -5,8 +5,8 @@ require_relative "../../error"
 module Hikyaku
   class Hub
     class UrlPattern
-      # Cuts a pattern string into tokens. Lenient, it passes what makes no sense as tokens of their own type, since
-      # a whole pattern is cut before it is known where its components begin; strict, it refuses.
+      # Cuts a pattern string into tokens. A whole pattern is cut before its components are known: then (`lenient`) invalid characters
+      # become tokens of their own type; otherwise they are refused.
       #
       # URL Pattern Standard, "Tokenizing".
       class Tokenizer
@@ -71,7 +71,7 @@ module Hikyaku
           add(:regexp, ended + 1, @chars[first...ended].join)
         end
 
-        # The index of the parenthesis that closes a group, or nil and what is wrong.
+        # The index of the parenthesis that closes a group; or nil and an error message.
         def regexp_end(first)
           depth = 1
           index = first
