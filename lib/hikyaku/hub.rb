@@ -14,23 +14,23 @@ require_relative "hub/update"
 require_relative "hub/update_limits"
 
 module Hikyaku
-  # A stream is to be changed by somebody else than whose it is.
+  # A client tried to change a stream that belongs to another subject.
   class AnotherSubject < StandardError
     include Error
   end
 
-  # Takes updates, keeps them in a log, and knows who receives which. No I/O and no HTTP: a driver (see Hub::Engine)
-  # carries the bytes, the Web application decides who may do what. Thread-safe.
+  # Takes updates, appends them to a log, and selects the subscribers of each. No I/O and no HTTP: a driver (see Hub::Engine)
+  # carries the bytes, and the Web application authorises. Thread-safe.
   #
   #     hub = Hikyaku::Hub.new(hub_url: "https://example.com/.well-known/mercure")
   #     hub.publish(Hikyaku::Hub::Update.new(topics: "https://example.com/books/1", data: "{}"))
   class Hub
-    # @return [Topics] the topics that were seen lately, resolved against the hub's URL
+    # @return [Topics] a cache of topics, resolved against the hub's URL
     attr_reader :topics
     # @return [SubscriptionDocument]
     attr_reader :documents
-    # What carries the bytes; told with `wake` that somebody is ready, with `forget` whose decisions are void (nil:
-    # everybody's), with `stop` to close everybody.
+    # Carries the bytes. The hub calls `wake` when subscribers are ready, `forget` with the subject whose cached decisions are void
+    # (nil: all decisions), and `stop` to close all streams.
     # @return [#wake, #forget, #stop, nil]
     attr_accessor :driver
 
@@ -70,7 +70,7 @@ module Hikyaku
     # @return [Boolean] whether subscription events are published
     def subscriptions? = @subscriptions
 
-    # Publishes an update to all whom it concerns.
+    # Publishes an update to its subscribers.
     #
     # Mercure draft-08, section "Publication".
     #
@@ -80,7 +80,7 @@ module Hikyaku
     # @raise [InvalidTopic] a topic lies in the hub's reserved namespace
     # @raise [LimitExceeded] the update is larger than the hub takes
     # @raise [KeyReused] the key came with another update before
-    # @raise [StorageFailed] it could not be kept, and was not published; or it was, and what keeps it is in doubt
+    # @raise [StorageFailed] it could not be stored, and was not published; or it was published, and whether it is stored is in doubt
     def publish(update, idempotency_key: nil)
       @limits.check(update)
       topics = update.topics.map { |topic| @topics[topic] }
@@ -121,7 +121,7 @@ module Hikyaku
     # @param changeable [Boolean] whether it has a `capability`
     # @param naming [Boolean] whether its events name the matchers that selected them, see Engine#subscribe
     # @param format [Symbol] see Engine#subscribe
-    # @param coding [Symbol] likewise
+    # @param coding [Symbol] see Engine#subscribe
     # @return [Subscriber]
     # @raise [TooManyConnections]
     # @raise [PatternsTooCostly]
@@ -137,15 +137,15 @@ module Hikyaku
       subscriber
     end
 
-    # Whether streams can be had in a form, so coded.
+    # Whether the engine writes streams in a format, with a coding.
     #
     # @param format [Symbol] see Engine#subscribe
-    # @param coding [Symbol] likewise
+    # @param coding [Symbol] see Engine#subscribe
     # @return [Boolean]
     # @raise [UnknownStreamFormat]
     def offers?(format, coding) = @engine.offers?(format, coding)
 
-    # What whoever wants to change a stream must know.
+    # The secret that allows a client to change its stream.
     #
     # @param subscriber [Subscriber]
     # @return [String, nil] see Engine#capability
@@ -155,10 +155,10 @@ module Hikyaku
     #
     # @param capability [String]
     # @param grant [Grant]
-    # @param last_event_id [String, nil] the event behind which the matchers begin that are added; nil: with what is published now
-    # @return [String, nil] see Engine#change; nil when there is no such stream any more
+    # @param last_event_id [String, nil] the event after which added matchers begin; nil: they begin with the next update
+    # @return [String, nil] see Engine#change; nil when the stream does not exist any more
     # @raise [InvalidToken] the grant's subject was revoked after it was decided
-    # @raise [AnotherSubject] the stream is somebody else's
+    # @raise [AnotherSubject] the stream belongs to another subject
     # @raise [PatternsTooCostly]
     # @raise [TooManyRewinds]
     def change(capability, grant, last_event_id: nil)
@@ -174,21 +174,21 @@ module Hikyaku
       answer
     end
 
-    # What a cursor would be answered, without subscribing.
+    # The answer that a subscribe with this event id would get.
     #
     # @param last_event_id [String]
     # @param grant [Grant]
     # @return [String] for `Mercure-Last-Event-ID`
     def resolve(last_event_id, grant) = alone { @engine.resolve(last_event_id, grant).last }
 
-    # Where the log is now, to begin behind it later: with this as `last_event_id` nothing is missed, or a gap is told. Also while
-    # there is no event yet, unlike `resolve("", grant)`, which then says "earliest", as Mercure has it.
+    # The end of the log, as a `last_event_id` to begin from later: then the stream misses nothing, or is told of a gap. It works before
+    # the first event too, when `resolve("", grant)` returns "earliest", as Mercure requires.
     #
     # @param grant [Grant]
     # @return [String] see Engine#cursor
     def cursor(grant) = alone { @engine.cursor(grant) }
 
-    # Forgets a subscriber and announces the end of its subscriptions. Harmless when it is already gone.
+    # Removes a subscriber and announces the end of its subscriptions. Harmless when it is already gone.
     #
     # @param subscriber [Subscriber]
     # @return [void]
@@ -197,12 +197,12 @@ module Hikyaku
       @driver&.wake if gone && @subscriptions
     end
 
-    # Closes all streams of a subject and, if asked, refuses the tokens that it got before now.
+    # Closes all streams of a subject and, with `revoke`, refuses its older tokens.
     #
     # @param subject [String] the `sub` of its tokens
     # @param revoke [Boolean] also refuse tokens of this subject that were issued before now
     # @return [Integer] how many streams are closed
-    # @raise [StorageFailed] they are closed and refused, but a restart of the hub forgets it
+    # @raise [StorageFailed] streams are closed and tokens refused, but only until the hub is restarted
     def disconnect(subject:, revoke: false)
       count = @mutex.synchronize do
         @revocations.add(subject, @clock.call) if revoke
@@ -214,8 +214,8 @@ module Hikyaku
       count
     end
 
-    # Closes all streams whose grants rest on something that is not good any more, such as a key that was withdrawn, and forgets
-    # all decisions.
+    # Closes all streams whose grants are not valid any more, because a signing key was withdrawn for example, and drops all cached
+    # decisions.
     #
     # @return [Integer] how many streams are closed
     def expel
@@ -232,7 +232,7 @@ module Hikyaku
     # @return [Boolean] the token is older than a revocation of its subject
     def revoked?(subject, issued_at) = @revocations.cover?(subject, issued_at)
 
-    # Sends bytes that are not kept to the exact subscribers of a topic.
+    # Sends an event that is not appended to the log to the exact subscribers of a topic.
     #
     # @param topic [String]
     # @param frame [String] an event without id, see Event.transient
@@ -244,20 +244,20 @@ module Hikyaku
     end
 
     # @param topic [String]
-    # @return [Boolean] somebody subscribes to exactly this topic
+    # @return [Boolean] whether a subscriber has an exact matcher for the topic
     def watched?(topic) = @mutex.synchronize { @engine.watched?(topic) }
 
     # @return [String, nil] the id of the newest event; nil when there was none
     def last_event_id = @mutex.synchronize { @engine.last_event_id }
 
-    # The active subscriptions as documents, with the cursor that belongs to them.
+    # The active subscriptions as documents, and the id of the newest event at that moment.
     #
     # Mercure draft-08, section "Subscription API".
     #
     # @param type [String, nil] only of this matcher type
     # @param pattern [String, nil] only of this matcher
     # @param subscriber [String, nil] only of this subscriber
-    # @param limit [Integer] at most so many
+    # @param limit [Integer] the largest number of documents
     # @return [Array(String, Array<Hash>)] the last event id or nil, and the documents
     def subscriptions(type: nil, pattern: nil, subscriber: nil, limit: 10_000)
       @mutex.synchronize do
@@ -271,14 +271,14 @@ module Hikyaku
       end
     end
 
-    # A matcher, compiled once however many subscribers use it.
+    # A matcher, compiled once for all subscribers that use it.
     #
     # @param type [String] "exact", "urlpattern" or "uri_template"
     # @param pattern [String]
     # @param limits [Hash] see Matcher.build
     # @return [Matcher]
     # @raise [InvalidMatcher] with the reason
-    # @raise [LimitExceeded] likewise
+    # @raise [LimitExceeded] with the reason
     def matcher(type, pattern, **limits)
       matcher_in_use(type, pattern) || Matcher.build(type: type, pattern: pattern, base: hub_url, **limits)
     end
@@ -304,7 +304,7 @@ module Hikyaku
       @mutex.synchronize { yield @engine }
     end
 
-    # Closes every stream with a time to come back, and accepts no more. Harmless when repeated.
+    # Closes every stream, telling each client when to reconnect, and accepts no more. Harmless when repeated.
     #
     # @return [void]
     def shutdown
@@ -313,7 +313,7 @@ module Hikyaku
       @mutex.synchronize { @engine.shutdown }
     end
 
-    # Ends what keeps the history, in order; nothing can be published any more. Harmless when repeated.
+    # Closes the storage in order; after that, publishing fails. Harmless when repeated.
     #
     # @return [void]
     # @raise [StorageFailed]
@@ -326,20 +326,20 @@ module Hikyaku
     # @return [Boolean]
     def stopped? = @stopped
 
-    # @return [Integer] milliseconds after which a closed client should come back: more, the more there are, so that
-    #   they do not come all at once
+    # @return [Integer] milliseconds after which a client should reconnect: random, and longer the more clients there are, so that they
+    #   do not reconnect all at once
     def reconnection_delay
       spread = 1_000 + [@engine.subscriber_count / 2, 20_000].min
       500 + @random.rand(spread)
     end
 
-    # Whom publishes with an idempotency key are remembered by: another after a restart or in a forked process, which cannot know
-    # what was published before.
+    # Identifies the store of idempotency keys. It changes with a restart and in a forked process, which do not know the keys of
+    # earlier publishes.
     #
     # @return [String]
     def memory = alone { @idempotency.name }
 
-    # Calls a block when this hub finds itself in a process that was forked.
+    # Sets a block that is called when the hub is first used in a forked process.
     #
     # @return [void]
     def on_fork(&block) = @on_fork = block
@@ -349,7 +349,7 @@ module Hikyaku
 
     private
 
-    # What takes long to match is found out in pieces, without the lock, and others get their turn between them.
+    # Steps through the patterns that take long to match without the lock, so that other threads run in between.
     def survey(topics)
       surveys = @mutex.synchronize { @engine.survey(topics) } or return
       surveys.each do |one|
@@ -364,16 +364,16 @@ module Hikyaku
       grant.expires_at && grant.expires_at - @clock.call
     end
 
-    # What gives or takes ids.
+    # Holds the lock for calls that depend on ids, which change in a forked process.
     def alone
       @mutex.synchronize do
-        part unless @pid == Process.pid
+        reset_after_fork unless @pid == Process.pid
         yield
       end
     end
 
-    # From here on this is another hub than the parent's, and than every other child's: the same ids must not mean other events.
-    def part
+    # In each process the same positions become other events, so their ids must differ.
+    def reset_after_fork
       @pid = Process.pid
       @engine.abandon_storage
       @revocations.close

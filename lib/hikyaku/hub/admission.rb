@@ -22,8 +22,7 @@ module Hikyaku
         @addresses = Hash.new(0)
       end
 
-      attr_reader :refused_total
-      attr_reader :refused_address
+      attr_reader :refused_total, :refused_address
 
       def admit(address)
         if @total && @count >= @total

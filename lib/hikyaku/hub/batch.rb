@@ -5,11 +5,7 @@ module Hikyaku
     # The next events of every subscriber of one feed that stands at the same position: gathered once, and shared.
     # The twin of hk_batch.
     class Batch
-      attr_reader :bytes
-      attr_reader :to
-      attr_reader :after
-      attr_reader :first
-      attr_reader :count
+      attr_reader :bytes, :to, :after, :first, :count
 
       # Gathers the events of a feed that follow a subscriber's cursor. nil: the feed's index does not reach back that far, or the
       # ring has passed the cursor.

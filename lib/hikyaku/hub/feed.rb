@@ -14,13 +14,8 @@ module Hikyaku
       # select everything take thousands of kilobytes, not gigabytes.
       LIMIT = 1024
 
-      attr_reader :matcher
-      attr_reader :subscriptions
-      attr_reader :subscribers
-      attr_reader :since
-      attr_reader :newest
-      attr_accessor :indexed
-      attr_accessor :dirty
+      attr_reader :matcher, :subscriptions, :subscribers, :since, :newest
+      attr_accessor :indexed, :dirty
       attr_reader :cost
       # The client address that is charged for the pattern.
       attr_reader :payer

@@ -5,14 +5,7 @@ module Hikyaku
     # An authorisation decision as a value: the subscriber's matchers and the private topics that it may read, or the topics that a
     # publisher may publish; the subject, and the expiry. Requests with the same values share one grant.
     class Grant
-      attr_reader :matchers
-      attr_reader :reads
-      attr_reader :publishes
-      attr_reader :expires_at
-      attr_reader :subject
-      attr_reader :issuer
-      attr_reader :issued_at
-      attr_reader :payloads
+      attr_reader :matchers, :reads, :publishes, :expires_at, :subject, :issuer, :issued_at, :payloads
 
       attr_reader :basis
 

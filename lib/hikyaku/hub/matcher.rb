@@ -34,13 +34,11 @@ module Hikyaku
 
       def self.shown(pattern) = pattern[0, 100].inspect
 
-      attr_reader :type
-      attr_reader :pattern
+      attr_reader :type, :pattern
       # Where TopicIndex files the matcher: a kind, and the fixed text that every topic it selects begins with.
       attr_reader :anchor
 
-      attr_reader :cost
-      attr_reader :instructions
+      attr_reader :cost, :instructions
 
       def initialize(type, pattern, base, max_instructions)
         @type = -type

@@ -30,8 +30,7 @@ module Hikyaku
         @beginnings = Hash.new { |groups, group| groups[group] = BeginningCosts.new }
       end
 
-      attr_reader :total
-      attr_reader :refused
+      attr_reader :total, :refused
 
       def charge(matchers, address)
         charged = []

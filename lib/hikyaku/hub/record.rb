@@ -11,8 +11,7 @@ module Hikyaku
       LENGTH_BYTES = 4
       private_constant :HEAD, :HEAD_BYTES, :LENGTH, :LENGTH_BYTES
 
-      attr_reader :frame
-      attr_reader :id
+      attr_reader :frame, :id
 
       def self.unpack(packed, table)
         private, count, id_bytes = packed.unpack(HEAD)

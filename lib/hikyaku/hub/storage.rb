@@ -39,8 +39,7 @@ module Hikyaku
 
       def self.segment_bytes(history) = (history / SEGMENTS / BLOCK * BLOCK).clamp(SEGMENT_BYTES)
 
-      attr_reader :key
-      attr_reader :next_position
+      attr_reader :key, :next_position
 
       def initialize(folder, history:, level: :written, age: nil, report: nil, boot: Watermark.boot, files: nil,
         clock: -> { Process.clock_gettime(Process::CLOCK_REALTIME, :millisecond) })

@@ -8,24 +8,17 @@ module Hikyaku
     # One connection, as the Ruby engine sees it: a grant, a cursor into the log, and no queue. The twin of hk_subscriber.
     class Subscriber
       attr_accessor :grant
-      attr_reader :address
-      attr_reader :subscriptions
+      attr_reader :address, :subscriptions
       # The only feed, for a stream that can be served from a shared batch; nil otherwise.
       attr_reader :feed
       attr_reader :format
       attr_accessor :last_event_id
 
-      attr_accessor :cursor
-      attr_accessor :offset
-      attr_accessor :began_at
-      attr_accessor :replay_filter
-      attr_accessor :capability
-      attr_reader :naming
-      attr_reader :catching_up
+      attr_accessor :cursor, :offset, :began_at, :replay_filter, :capability
+      attr_reader :naming, :catching_up
       # Bytes for this stream alone, in its format: a heartbeat, a gap.
       attr_accessor :control
-      attr_reader :blocked
-      attr_reader :ready
+      attr_reader :blocked, :ready
       attr_accessor :active_at
       attr_reader :closing
       attr_accessor :closed

@@ -4,8 +4,7 @@ module Hikyaku
   class Hub
     # One matcher of one subscriber: the link between a subscriber and a feed.
     class Subscription
-      attr_reader :subscriber
-      attr_reader :feed
+      attr_reader :subscriber, :feed
       attr_accessor :index
       # The stream receives what the matcher selects after `from`, and was sent it from `since` to its cursor. Set only in streams
       # that were changed; in others both are Subscriber#began_at.

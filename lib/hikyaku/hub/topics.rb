@@ -12,9 +12,7 @@ module Hikyaku
       OVERHEAD = 800
       private_constant :OVERHEAD
 
-      attr_reader :hub_url
-      attr_reader :hub_path
-      attr_reader :base
+      attr_reader :hub_url, :hub_path, :base
 
       def initialize(hub_url:, max_bytes: 4_194_304)
         @hub_url = hub_url.dup.freeze

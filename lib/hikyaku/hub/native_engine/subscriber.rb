@@ -12,8 +12,7 @@ module Hikyaku
 
         attr_reader :serial
         attr_accessor :grant
-        attr_reader :address
-        attr_reader :last_event_id
+        attr_reader :address, :last_event_id
         # The driver's own, if it is written in Ruby: what it needs to reach the client.
         attr_accessor :connection
         attr_accessor :heard

@@ -10,8 +10,7 @@ module Hikyaku
       # One feed for each matcher in use, the index that finds them by topic, and those that have grown since they were served.
       # The twin of hk_hub_publish and of the subscriptions in hk_hub_subscribe.
       class Feeds
-        attr_reader :index
-        attr_reader :subscription_count
+        attr_reader :index, :subscription_count
 
         def initialize(log, budget)
           @log = log

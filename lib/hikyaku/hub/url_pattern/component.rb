@@ -20,8 +20,7 @@ module Hikyaku
           new(PartList.expression(pattern, delimiter: delimiter, prefix: prefix, encode: encode))
         end
 
-        attr_reader :literal
-        attr_reader :beginning
+        attr_reader :literal, :beginning
 
         def initialize(expression)
           @program = TopicProgram.new(expression)
