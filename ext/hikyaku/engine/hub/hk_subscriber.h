@@ -1,7 +1,7 @@
 /* hk_subscriber.h: one connection, as the hub sees it: a grant, a cursor into the log, and no queue.
  *
- * One block of memory, its subscriptions included, and behind them, once it was changed, its filter; before it, where its
- * stream has another form or a coding, what is to be known of that. What each delivery looks at comes first and lies
+ * One block of memory: before the subscriber the state of its coding, if its stream has another format or is compressed;
+ * after it its subscriptions, and once it was changed its replay filter. What each delivery reads comes first and lies
  * within one line of the processor's cache. Public questions about a subscriber: hk_hub.h.
  */
 #ifndef HK_SUBSCRIBER_H
