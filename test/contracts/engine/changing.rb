@@ -217,6 +217,15 @@ EngineContract.tests do
     assert_equal "2", received(reader).last
   end
 
+  test "a change that is refused because too many are caught up leaves the cost of patterns as it was" do
+    ids = 12.times.map { |i| publish("/#{i}", i.to_s) }
+    reader = subscribe(exact("/x"))
+    8.times { |i| assert change(reader, exact("/x", *(0..i).map { |n| "/#{11 - n}" }), last_event_id: ids[10 - i]) }
+    cost = @engine.stats[:pattern_cost]
+    assert_raises(Hikyaku::TooManyRewinds) { change(reader, exact("/x") + pattern("/books/*a*b"), last_event_id: ids[0]) }
+    assert_equal cost, @engine.stats[:pattern_cost]
+  end
+
   test "an id that is not known is told in-band, with the matchers that may miss something, and everything retained follows" do
     publish("/b", "1")
     reader = subscribe(exact("/a"))

@@ -1,6 +1,6 @@
 /* hk_subscriber.h: one connection, as the hub sees it: a grant, a cursor into the log, and no queue.
  *
- * One block of memory: before the subscriber the state of its coding, if its stream has another format or is compressed;
+ * One block of memory: before the subscriber the state of its coding, if its stream is compressed or in another format;
  * after it its subscriptions, and once it was changed its replay filter. What each delivery reads comes first and lies
  * within one line of the processor's cache. Public questions about a subscriber: hk_hub.h.
  */
