@@ -11,16 +11,16 @@ class CLIProxyTest < Minitest::Test
   MISTAKES = [
     [%w[--listen 8080], {}, "--listen: expected HOST:PORT, got \"8080\""],
     [%w[--listen 127.0.0.1:65536], {}, "--listen: expected HOST:PORT, got \"127.0.0.1:65536\""],
-    [%w[--listen 0.0.0.0:0], {}, "the proxy would listen on 0.0.0.0, where others can reach it: say who may use it, or listen on 127.0.0.1; see hikyaku proxy --help"],
+    [%w[--listen 0.0.0.0:0], {}, "the proxy would listen on 0.0.0.0, where others can reach it: name its users, or listen on 127.0.0.1; see hikyaku proxy --help"],
     [%w[--listen 127.0.0.1:0], {"HIKYAKU_PROXY_USERS" => "ada"}, "HIKYAKU_PROXY_USERS: expected NAME:PASSWORD, separated by commas"],
     [%w[--listen 127.0.0.1:0], {"HIKYAKU_PROXY_USERS" => "ada:"}, "a user of the proxy needs a name without a colon, and a password"],
-    [%w[--allow a:b], {}, "\"a:b\" cannot be allowed to the proxy: it is no range (127.0.0.0/8), address (127.0.0.1:3000) or name (app.test:3000); see hikyaku proxy --help"]
+    [%w[--allow a:b], {}, "\"a:b\" cannot be allowed to the proxy: expected a range (127.0.0.0/8), an address (127.0.0.1:3000) or a name (app.test:3000); see hikyaku proxy --help"]
   ].freeze
   # Arguments, and what the proxy is made with.
   OPTIONS = {
-    %w[] => {host: "127.0.0.1", port: 8080, allow: [], users: {}, ahead: true, all_fields: false, via: true},
+    %w[] => {host: "127.0.0.1", port: 8080, allow: [], users: {}, prefetch: true, all_fields: false, via: true},
     %w[--listen [::1]:3000 --allow 127.0.0.0/8 --allow app.test] => {host: "::1", port: 3000, allow: %w[127.0.0.0/8 app.test]},
-    %w[--listen :3000 --all-fields --pass-on --forget --no-via] => {host: "0.0.0.0", port: 3000, all_fields: true, ahead: false, memory: nil, via: false}
+    %w[--listen :3000 --all-fields --pass-on --forget --no-via] => {host: "0.0.0.0", port: 3000, all_fields: true, prefetch: false, memory: nil, via: false}
   }.freeze
   private_constant :MISTAKES, :OPTIONS
 

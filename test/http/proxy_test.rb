@@ -146,7 +146,7 @@ class HTTPProxyTest < Minitest::Test
       assert_match(/default-src 'none'/, headers["content-security-policy"])
       assert_equal 403, ask(browser, post("token=wrong")).first
       assert_equal 303, ask(browser, post("token=#{body[/name="token" value="([^"]+)"/, 1]}")).first
-      refute_predicate proxy.account, :ahead?
+      refute_predicate proxy.user_state, :prefetch?
       assert_equal 421, ask(connect(proxy), "GET / HTTP/1.1\r\nHost: evil.example:#{proxy.port}\r\n\r\n").first
     end
   end

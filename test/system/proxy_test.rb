@@ -93,8 +93,8 @@ class ProxySystemTest < Minitest::Test
   test "what the browser does not ask for by itself is not fetched for it, and what it asks for has the same URL" do
     Misbehaving.run(Site.new(kept: "max-age=0")) do |server|
       page = @browser.page
-      asked = [true, false].map do |ahead|
-        assert_equal ahead, @proxy.account.ahead?
+      asked = [true, false].map do |prefetch|
+        assert_equal prefetch, @proxy.user_state.prefetch?
         before = server.log.size
         page.visit(server.url("/strict"))
         page.until("it did not load") { page.js("document.readyState") == "complete" }
@@ -123,7 +123,7 @@ class ProxySystemTest < Minitest::Test
   test "with the switch of its page it passes on only" do
     page = @browser.page
     switch(page)
-    refute_predicate @proxy.account, :ahead?
+    refute_predicate @proxy.user_state, :prefetch?
     Misbehaving.run(Site.new) do |server|
       page.visit(server.url("/"))
       assert_equal Site::COUNT, page.js("[...document.images].filter((image) => image.complete).length")
@@ -133,7 +133,7 @@ class ProxySystemTest < Minitest::Test
   test "its page says what to do where nothing was loaded, and shows hostile URLs as text" do
     page = @browser.page
     page.visit("http://hikyaku.proxy/")
-    assert_includes page.text("body"), "Open one in this browser whose address begins with http://"
+    assert_includes page.text("body"), "Open an http:// page in this browser"
     hostile = "/'\"><img src=x onerror=alert(1)></text></svg><script>alert(2)</script>.html"
     Misbehaving.run(Site.new) do |server|
       TCPSocket.open("127.0.0.1", @proxy.port) do |socket|
@@ -151,7 +151,7 @@ class ProxySystemTest < Minitest::Test
   private
 
   def switch(page)
-    wanted = @proxy.account.ahead? ? "Pipeline and fetch ahead" : "Pass on only"
+    wanted = @proxy.user_state.prefetch? ? "Pipeline and prefetch" : "Only pass through"
     page.visit("http://hikyaku.proxy/")
     page.click("form button")
     page.until("it did not switch") { page.text("form").include?(wanted) }

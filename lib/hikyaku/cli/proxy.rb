@@ -36,8 +36,8 @@ module Hikyaku
 
       def call
         require_relative "../http/proxy"
-        proxy = HTTP::Proxy.new(host: @host, port: @port, allow: @allow, users: users, ahead: !@pass_on, all_fields: !!@all, via: !@no_via,
-          report: ->(text) { stderr.puts("hikyaku: #{CLI.printable(text)}") }, **(@forget ? {memory: nil} : {}))
+        proxy = HTTP::Proxy.new(host: @host, port: @port, allow: @allow, users: users, prefetch: !@pass_on, all_fields: !!@all, via: !@no_via,
+          on_error: ->(text) { stderr.puts("hikyaku: #{CLI.printable(text)}") }, **(@forget ? {memory: nil} : {}))
         %w[INT TERM].each { |signal| trap(signal) { proxy.stop(grace: GRACE) } }
         stdout.puts("Proxy on #{proxy.url}; what it does is at http://hikyaku.proxy/, asked for through it.")
         stdout.flush

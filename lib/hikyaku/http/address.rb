@@ -51,7 +51,9 @@ module Hikyaku
         def exact(authority, target)
           url = "http://#{authority}#{target}"
           refuse(url, "has a path or query that is not visible ASCII") unless target.match?(TARGET)
-          new(parse(url).parsed, target.dup.force_encoding(Encoding::UTF_8).freeze)
+          target = target.dup.force_encoding(Encoding::UTF_8).freeze
+          origin = @known["http://#{authority}"] if url.bytesize <= MAX_BYTES
+          origin ? new(nil, target, origin) : new(parse(url).parsed, target)
         end
 
         private

@@ -88,7 +88,7 @@ class HTTPProxyDestinationTest < Minitest::Test
       if reached
         assert_equal [address], destination.check(host, port, [address]), what
       else
-        assert_raises(Destination::Refused, what) { destination.check(host, port, [address]) }
+        assert_raises(Hikyaku::HTTP::Proxy::StatusError, what) { destination.check(host, port, [address]) }
       end
     end
   end
@@ -96,7 +96,7 @@ class HTTPProxyDestinationTest < Minitest::Test
   test "of several addresses those are left that may be connected to" do
     assert_equal %w[192.0.2.1 2001:db8::1], Destination.new.check("example.com", 80, %w[127.0.0.1 192.0.2.1 fe80::1 2001:db8::1 ::1])
     error = refused { Destination.new.check("example.com", 80, %w[127.0.0.1 fe80::1]) }
-    assert_equal [:loopback, '"example.com" leads to this machine: the proxy does not go there; if it is meant, allow "example.com:80"'], [error.reason, error.message]
+    assert_equal [:loopback, 'the proxy does not connect to "example.com": it leads to this machine; if you trust it, allow "example.com:80"'], [error.reason, error.message]
     assert_kind_of Hikyaku::Error, error
     assert_equal :unresolved, refused { Destination.new.check("example.com", 80, []) }.reason
   end
@@ -174,5 +174,5 @@ class HTTPProxyDestinationTest < Minitest::Test
 
   private
 
-  def refused(&block) = assert_raises(Destination::Refused, &block)
+  def refused(&block) = assert_raises(Hikyaku::HTTP::Proxy::StatusError, &block)
 end

@@ -17,8 +17,8 @@ class HTTPProxyForwardedTest < Minitest::Test
   private_constant :TARGETS, :VIA
 
   test "path and query go upstream as the browser wrote them, with every method" do
-    [true, false].each do |ahead|
-      with(:well_behaved, ahead: ahead) do |server, proxy|
+    [true, false].each do |prefetch|
+      with(:well_behaved, prefetch: prefetch) do |server, proxy|
         TARGETS.each do |target, sent|
           %w[GET HEAD PUT].each do |method|
             length = (method == "PUT") ? "Content-Length: 0\r\n" : ""
@@ -103,12 +103,12 @@ class HTTPProxyForwardedTest < Minitest::Test
   end
 
   test "each server knows the proxy by a name of its own, and each proxy has others" do
-    authorities = %w[a b c d e f].map { |host| Hikyaku::HTTP::Proxy::Forwarding::Authority.parse(host, port: 80) }
-    one, other = Array.new(2) { Hikyaku::HTTP::Proxy::Pseudonym.new }
-    names = authorities.map { |authority| one.for(authority) }
-    assert_equal names, authorities.map { |authority| one.for(authority) }
+    origins = %w[a b c d e f].map { |host| Hikyaku::HTTP::Origin.new("http", host, 80) }
+    one, other = Array.new(2) { Hikyaku::HTTP::Proxy::Forwarding::ViaName.new }
+    names = origins.map { |origin| one.for(origin) }
+    assert_equal names, origins.map { |origin| one.for(origin) }
     assert_operator names.uniq.size, :>, 1
-    refute_equal names, authorities.map { |authority| other.for(authority) }
+    refute_equal names, origins.map { |origin| other.for(origin) }
     refute_match(/key/, one.inspect)
   end
 

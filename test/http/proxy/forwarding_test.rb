@@ -140,14 +140,14 @@ class HTTPProxyForwardingTest < Minitest::Test
       upstream = Forwarding.request(request, via: "p")
       again = parsed(upstream.head)
       assert_equal [request.method, request.framing, request.content_length], [again.method, again.framing, again.content_length] unless request.content_length == 0
-      assert_equal [upstream.target, upstream.authority.to_s], [again.target, again.authority]
+      assert_equal [upstream.target, upstream.origin.authority], [again.target, again.authority]
       assert_includes %i[origin asterisk], again.form
     end
   end
 
   test "what could be understood in two ways, or is not for a proxy, goes nowhere" do
     REFUSED.each do |bytes, reason|
-      error = assert_raises(Parser::Malformed, Forwarding::Refused, bytes) { Forwarding.request(parsed(bytes), via: "p") }
+      error = assert_raises(Parser::Malformed, Hikyaku::HTTP::Proxy::StatusError, bytes) { Forwarding.request(parsed(bytes), via: "p") }
       assert_equal reason, error.is_a?(Parser::Malformed) ? error.reason : error.status, bytes
       assert_kind_of Hikyaku::Error, error
       refute_includes error.message, "secret"
@@ -184,21 +184,21 @@ class HTTPProxyForwardingTest < Minitest::Test
   test "the name in Via may be left out, and a connection may be closed" do
     request = parsed("GET http://a/ HTTP/1.1\r\nHost: a\r\nVia: 1.1 hikyaku\r\n\r\n")
     assert_equal "GET / HTTP/1.1\r\nHost: a\r\nVia: 1.1 hikyaku\r\nConnection: close\r\n\r\n", Forwarding.request(request, via: nil).head(close: true)
-    assert_equal 508, assert_raises(Forwarding::Refused) { Forwarding.request(request) }.status
+    assert_equal 508, assert_raises(Hikyaku::HTTP::Proxy::StatusError) { Forwarding.request(request) }.status
   end
 
   test "the URL and the server are told apart" do
     upstream = Forwarding.request(parsed("GET http://A.example:8080/b?c HTTP/1.1\r\nHost: x\r\n\r\n"))
-    assert_equal ["http://a.example:8080/b?c", "a.example", 8080, "/b?c", "GET"], [upstream.url, upstream.authority.host, upstream.authority.port, upstream.target, upstream.method]
+    assert_equal ["http://a.example:8080/b?c", "a.example", 8080, "/b?c", "GET"], [upstream.url, upstream.origin.host, upstream.origin.port, upstream.target, upstream.method]
     assert_equal "http://a.example", Forwarding.request(parsed("OPTIONS http://a.example HTTP/1.1\r\nHost: x\r\n\r\n")).url
   end
 
   test "a tunnel goes to a host and a port" do
-    authority = Forwarding.tunnel(parsed("CONNECT A.example:443 HTTP/1.1\r\nHost: x\r\n\r\n"))
-    assert_equal ["a.example", 443], [authority.host, authority.port]
+    origin = Forwarding.tunnel(parsed("CONNECT A.example:443 HTTP/1.1\r\nHost: x\r\n\r\n"))
+    assert_equal ["a.example", 443], [origin.host, origin.port]
     assert_equal "[::1]", Forwarding.tunnel(parsed("CONNECT [::1]:443 HTTP/1.1\r\nHost: x\r\n\r\n")).host
     ["CONNECT a:0 HTTP/1.1", "CONNECT a,b:1 HTTP/1.1", "GET http://a/ HTTP/1.1"].each do |line|
-      assert_equal 400, assert_raises(Forwarding::Refused, line) { Forwarding.tunnel(parsed("#{line}\r\nHost: x\r\n\r\n")) }.status
+      assert_equal 400, assert_raises(Hikyaku::HTTP::Proxy::StatusError, line) { Forwarding.tunnel(parsed("#{line}\r\nHost: x\r\n\r\n")) }.status
     end
   end
 
@@ -254,7 +254,7 @@ class HTTPProxyForwardingTest < Minitest::Test
   test "responses that make no sense behind a proxy are refused" do
     request = parsed("GET http://a/ HTTP/1.1\r\nHost: a\r\n\r\n")
     ["HTTP/1.1 101 x\r\nConnection: upgrade\r\nUpgrade: y\r\n\r\n", "HTTP/1.1 407 x\r\nContent-Length: 0\r\n\r\n"].each do |bytes|
-      assert_equal 502, assert_raises(Forwarding::Refused) { Forwarding.response(answered(bytes), request) }.status
+      assert_equal 502, assert_raises(Hikyaku::HTTP::Proxy::StatusError) { Forwarding.response(answered(bytes), request) }.status
     end
     ["HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n",
       "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n 5\r\n\r\n", "HTTP/1.1 200 OK\r\nX: a\rY: b\r\n\r\n", "HTTP/1.1 200 OK\r\nX : a\r\n\r\n", "HTTP/1.1 200 O\0K\r\n\r\n"].each do |bytes|

@@ -17,14 +17,14 @@ class HTTPProxyHangingTest < Minitest::Test
         browser.close
       end
       assert_equal 200, get(proxy, server, "/after").first
-      wait_until { proxy.instance_variable_get(:@talking).size <= 2 }
+      wait_until { proxy.connections <= 2 }
     end
   end
 
   test "what was fetched ahead for a page that was left keeps none, either" do
     hanging do |server, proxy|
       get(proxy, server, "/page.html", "Accept: text/html")
-      wait_until { proxy.account.clients.connections == 6 }
+      wait_until { proxy.user_state.clients.connections == 6 }
       get(proxy, server, "/next.html", "Accept: text/html", "Referer: #{server.url("/page.html")}")
       assert_equal 200, get(proxy, server, "/after").first
     end

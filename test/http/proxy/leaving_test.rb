@@ -124,7 +124,7 @@ class HTTPProxyLeavingTest < Minitest::Test
     gate = Queue.new
     way = Misbehaving::AsTold.new { |request, _| gate.pop && nil if request.path.start_with?("/held") }
     Misbehaving.run(way) do |server|
-      run_proxy(ahead: false) do |proxy|
+      run_proxy(prefetch: false) do |proxy|
         browsers = Array.new(8) { |i| connect(proxy).tap { |browser| browser.write("GET #{server.url("/held#{i}")} HTTP/1.1\r\nHost: a\r\n\r\n") } }
         wait_until { server.log.size == 6 }
         browsers.each(&:close)
@@ -139,13 +139,13 @@ class HTTPProxyLeavingTest < Minitest::Test
   test "who breaks off what a page asks for, and asks for another without saying from where, has turned it, in whichever order that is seen" do
     [true, false].each do |first|
       visiting(LONG) do |_, server, proxy|
-        before = proxy.account.prefetcher.size
+        before = proxy.user_state.prefetcher.size
         browser = asking(server, proxy, target(beginning(proxy) + 3), "Referer: #{server.url("/page.html")}")
         browser.close if first
-        wait_until { proxy.account.visits.newest.left? } if first
+        wait_until { proxy.user_state.page_log.latest.left? } if first
         get(proxy, server, "/next.html", "Accept: text/html")
         browser.close
-        wait_until { proxy.account.prefetcher.size < before - 10 }
+        wait_until { proxy.user_state.prefetcher.size < before - 10 }
       end
     end
   end
@@ -161,19 +161,19 @@ class HTTPProxyLeavingTest < Minitest::Test
 
   test "what a frame of the page shows is a part of it, and what another window shows is not: nothing is let go" do
     visiting(LONG, 40, "<iframe src=/frame.html></iframe>") do |way, server, proxy|
-      before = proxy.account.prefetcher.size
+      before = proxy.user_state.prefetcher.size
       assert_operator before, :>, 10
       get(proxy, server, "/frame.html", "Accept: text/html", "Referer: #{server.url("/page.html")}")
       assert_empty way.cut
-      assert_operator proxy.account.prefetcher.size, :>=, before
-      assert_equal ["/page.html"], proxy.account.visits.pages.map { |page| page.url[%r{/\w+\.html}] }
+      assert_operator proxy.user_state.prefetcher.size, :>=, before
+      assert_equal ["/page.html"], proxy.user_state.page_log.pages.map { |page| page.url[%r{/\w+\.html}] }
       get(proxy, server, "/unknown.html", "Accept: text/html", "Referer: #{server.url("/page.html")}", "Sec-Fetch-Dest: iframe")
-      assert_equal 1, proxy.account.visits.pages.size
+      assert_equal 1, proxy.user_state.page_log.pages.size
       get(proxy, server, "/window.html", "Accept: text/html")
       assert_empty way.cut
-      assert_operator proxy.account.prefetcher.size, :>=, before
+      assert_operator proxy.user_state.prefetcher.size, :>=, before
       get(proxy, server, "/next.html", "Accept: text/html", "Referer: #{server.url("/page.html")}")
-      assert_operator proxy.account.prefetcher.size, :<, before
+      assert_operator proxy.user_state.prefetcher.size, :<, before
     end
   end
 
@@ -185,7 +185,7 @@ class HTTPProxyLeavingTest < Minitest::Test
     Misbehaving.run(way) do |server|
       run_proxy do |proxy|
         get(proxy, server, "/page.html", "Accept: text/html")
-        wait_until { proxy.account.clients.explanations.first.to_s.match?(/is pipelined.*come in a second/) && asked(server, "/3.png") }
+        wait_until { proxy.user_state.clients.explanations.first.to_s.match?(/is pipelined.*come in a second/) && asked(server, "/3.png") }
         yield way, server, proxy
       end
     end
@@ -198,14 +198,14 @@ class HTTPProxyLeavingTest < Minitest::Test
     coming(proxy)
   end
 
-  def coming(proxy) = proxy.account.visits.pages.first.resources.drop(1).index { |resource| resource.ended_at.nil? }
+  def coming(proxy) = proxy.user_state.page_log.pages.first.resources.drop(1).index { |resource| resource.ended_at.nil? }
 
   def target(number) = "/#{number}.png"
 
   def asking(server, proxy, target, *fields)
     browser = connect(proxy)
     browser.write("GET #{server.url(target)} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n#{[IMAGE, *fields].join("\r\n")}\r\n\r\n")
-    wait_until { proxy.account.visits.pages.first.resources.any? { |resource| resource.url.end_with?(target) && resource.wanted_at } }
+    wait_until { proxy.user_state.page_log.pages.first.resources.any? { |resource| resource.url.end_with?(target) && resource.requested_at } }
     browser
   end
 

@@ -39,11 +39,11 @@ class HTTPProxyPassingTest < Minitest::Test
     end
     with_origin(answer) do |origin, proxy|
       get(proxy, origin, "/page", "Accept: text/html")
-      wait_until { proxy.account.prefetcher.size == 2 }
+      wait_until { proxy.user_state.prefetcher.size == 2 }
       ask(connect(proxy), "OPTIONS http://#{host(origin)}/a.png HTTP/1.1\r\nHost: a\r\n\r\n")
-      assert_equal 2, proxy.account.prefetcher.size
+      assert_equal 2, proxy.user_state.prefetcher.size
       ask(connect(proxy), "POST http://#{host(origin)}/a.png HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n")
-      assert_equal 0, proxy.account.prefetcher.size
+      assert_equal 0, proxy.user_state.prefetcher.size
     end
   end
 
@@ -77,7 +77,7 @@ class HTTPProxyPassingTest < Minitest::Test
     end
     with_origin(answer) do |origin, proxy|
       get(proxy, origin, "/page", "Accept: text/html")
-      wait_until { proxy.account.prefetcher.size == 1 }
+      wait_until { proxy.user_state.prefetcher.size == 1 }
       assert_equal 502, get(proxy, origin, "/a.png").first
     end
   end
@@ -88,7 +88,7 @@ class HTTPProxyPassingTest < Minitest::Test
       "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: #{bytes.include?("close") ? "own" : "shared"}\n\n"
     end
     origin = Proxied::Origin.new(&answer)
-    run_proxy(patience: 0.1) do |proxy|
+    run_proxy(timeout: 0.1) do |proxy|
       browser = connect(proxy)
       browser.write("GET http://#{host(origin)}/events HTTP/1.1\r\nHost: a\r\n\r\n")
       come = +""
@@ -103,7 +103,7 @@ class HTTPProxyPassingTest < Minitest::Test
 
   test "a server has so long to answer, and then it is 504" do
     Misbehaving.run(:slow_first_byte, seconds: 5) do |server|
-      run_proxy(patience: 0.1) do |proxy|
+      run_proxy(timeout: 0.1) do |proxy|
         assert_equal 504, get(proxy, server, "/a").first
         assert_equal 504, ask(connect(proxy), "POST #{server.url("/a")} HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n").first
       end

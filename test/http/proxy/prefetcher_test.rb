@@ -49,7 +49,7 @@ class HTTPProxyPrefetcherTest < Minitest::Test
   end
 
   test "so many are kept, and no more" do
-    serving(most: 3) do |origin|
+    serving(max: 3) do |origin|
       fetch(origin, %w[/a /b /a /c /d], page: (first = page))
       wait_until { come?(origin, "/c") }
       assert_equal 3, first.resources.size
@@ -58,7 +58,7 @@ class HTTPProxyPrefetcherTest < Minitest::Test
   end
 
   test "so many bytes are kept: of the newest page what the browser asks for first" do
-    serving(most_bytes: 3 * BYTES) do |origin|
+    serving(max_bytes: 3 * BYTES) do |origin|
       fetch(origin, %w[/a /b], page: page)
       wait_until { @prefetcher.bytes == 2 * BYTES }
       fetch(origin, %w[/c /d /e /f], page: page)
@@ -71,7 +71,7 @@ class HTTPProxyPrefetcherTest < Minitest::Test
   test "what is coming counts: when it is too much nothing more is read, and what the browser asks for first goes on to come" do
     way = Misbehaving::AsTold.new { |_, connection| connection.write("HTTP/1.1 200 OK\r\nContent-Length: 300000\r\n\r\n#{"x" * 300_000}") && :written }
     Misbehaving.run(way) do |server|
-      @prefetcher = Proxy::Prefetcher.new(Proxy::Fields.new(Client::Memory.new(nil), all: true), most_bytes: 700_000)
+      @prefetcher = Proxy::Prefetcher.new(Proxy::HeaderFilter.new(Client::Memory.new(nil), all: true), max_bytes: 700_000)
       client = Client.new(memory: nil, attended: true, proxy: nil, max_connections: 6)
       most, watching = 0, true
       watch = Thread.new { (most = [most, @prefetcher.bytes].max) && Thread.pass while watching }
@@ -81,7 +81,7 @@ class HTTPProxyPrefetcherTest < Minitest::Test
       watching = false
       watch.join
       assert_operator most, :<=, 700_000 + 6 * 65_536
-      targets.first(2).each { |target| assert_equal 300_000, take(server, target).fetch.read.bytesize }
+      targets.first(2).each { |target| assert_equal 300_000, take(server, target).response.read.bytesize }
     ensure
       client&.close
     end
@@ -109,27 +109,27 @@ class HTTPProxyPrefetcherTest < Minitest::Test
       sleep 0.3
       assert_equal 1, @prefetcher.size
       held << true
-      assert_equal BYTES, take(origin, "/a").fetch.read.bytesize
+      assert_equal BYTES, take(origin, "/a").response.read.bytesize
     end
   end
 
   test "when the browser leaves a page or turns to another, what was not sent yet never is, and what was is kept" do
-    [->(first, _) { @prefetcher.leave(first) }, ->(_, _) { @prefetcher.leave }, ->(_, _) { @prefetcher.turn_page("ada", from: PAGE) },
-      ->(first, _) { (first.left = true) && @prefetcher.turn_page("bob", from: "#{PAGE}other", to: "#{PAGE}next") }].each do |leaves|
+    [->(first, _) { @prefetcher.leave(first) }, ->(_, _) { @prefetcher.leave }, ->(_, _) { @prefetcher.open_page("ada", from: PAGE) },
+      ->(first, _) { (first.left = true) && @prefetcher.open_page("bob", from: "#{PAGE}other", to: "#{PAGE}next") }].each do |leaves|
       held = Queue.new
       serving(held: held) do |origin|
         first = page
         fetch(origin, %w[/a /b /c], page: first)
         wait_until { asked(origin) == %w[/a] }
         @prefetcher.leave(page)
-        @prefetcher.turn_page("bob", to: PAGE)
-        @prefetcher.turn_page("ada", to: "#{PAGE}other", from: "#{PAGE}next")
-        @prefetcher.turn_page("ada")
+        @prefetcher.open_page("bob", to: PAGE)
+        @prefetcher.open_page("ada", to: "#{PAGE}other", from: "#{PAGE}next")
+        @prefetcher.open_page("ada")
         assert_equal 3, @prefetcher.size
         leaves.call(first, origin)
         assert_equal 1, @prefetcher.size
         held << true
-        assert_equal BYTES, take(origin, "/a").fetch.read.bytesize
+        assert_equal BYTES, take(origin, "/a").response.read.bytesize
         2.times { held << true }
         @client.get("http://#{host(origin)}/after")
         assert_equal %w[/a /after], asked(origin)
@@ -148,7 +148,7 @@ class HTTPProxyPrefetcherTest < Minitest::Test
   private
 
   def serving(held: nil, **options)
-    fields = Proxy::Fields.new(Client::Memory.new(nil), all: true)
+    fields = Proxy::HeaderFilter.new(Client::Memory.new(nil), all: true)
     @prefetcher = Proxy::Prefetcher.new(fields, **options)
     answer = lambda do |bytes|
       next unless bytes.end_with?("\r\n\r\n")
@@ -165,11 +165,11 @@ class HTTPProxyPrefetcherTest < Minitest::Test
     origin&.close
   end
 
-  def page = Proxy::Visits::Page.new(PAGE, ahead: true, now: now)
+  def page = Proxy::PageLog::Page.new(PAGE, prefetch: true, now: now)
 
   def fetch(origin, targets, page:, others: [], client: @client)
     urls = targets.map { |target| address(origin, target).url } + others
-    inlines = urls.map { |url| Proxy::Scanner::Inline.new(kind: :image, url: url) }
+    inlines = urls.map { |url| Proxy::Scanner::Subresource.new(kind: :image, url: url) }
     @prefetcher.fetch(inlines, page: page, client: client, origin: address(origin, "/").origin, headers: SAID, credentials: "ada", now: now, url: PAGE)
   end
 

@@ -77,7 +77,7 @@ module Proxied
 
   def run_proxy(**options)
     reports = []
-    proxy = Hikyaku::HTTP::Proxy.new(memory: nil, allow: LOOPBACK, report: ->(text) { reports << text }, **options)
+    proxy = Hikyaku::HTTP::Proxy.new(memory: nil, allow: LOOPBACK, on_error: ->(text) { reports << text }, **options)
     thread = Thread.new { proxy.run }
     yield proxy
   ensure

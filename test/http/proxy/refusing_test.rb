@@ -32,7 +32,7 @@ class HTTPProxyRefusingTest < Minitest::Test
   end
 
   test "who is one too many is told so, as many as can be at a time, and let go when they have gone or heard" do
-    away = Hikyaku::HTTP::Proxy::TurnedAway.new
+    away = Hikyaku::HTTP::Proxy::Admission::Rejected.new
     server = TCPServer.new("127.0.0.1", 0)
     ours, theirs = Array.new(20) { [TCPSocket.new("127.0.0.1", server.addr[1]), server.accept] }.transpose
     theirs.each { |socket| away.add(socket, "full") }
@@ -53,17 +53,16 @@ class HTTPProxyRefusingTest < Minitest::Test
         browsers = asked.to_h { |line| [line, connect(proxy)] }
         browsers.each_value { |browser| ask(browser, "GET http://hikyaku.proxy/ HTTP/1.1\r\nHost: a\r\n\r\n") }
         late = Socket.new(:INET, :STREAM)
-        proxy.account.rest
+        proxy.user_state.close_idle
         without_descriptors do |again|
-          talking = proxy.instance_variable_get(:@talking)
           browsers.each do |line, browser|
-            count = talking.size
+            count = proxy.connections
             again.call
             browser.write("#{line}#{" HTTP/1.1" unless line.include?("HTTP/1.1")}\r\nHost: a\r\n\r\n")
             assert_match(/\AHTTP\/1\.1 503 .*^Connection: close\r\n.*ulimit -n/m, browser.wait_readable(60) && browser.readpartial(4_096), line) unless line.start_with?("GET")
             assert_match(/\AHTTP\/1\.1 503 .*ulimit -n/m, browser.readpartial(4_096), line) if line.start_with?("GET")
             next if line.start_with?("GET")
-            wait_until { talking.size < count } # its descriptor is there again
+            wait_until { proxy.connections < count } # its descriptor is there again
             again.call
           end
           again.call

@@ -264,7 +264,7 @@ class HTTPProxyScannerTest < Minitest::Test
       "#{format(meta, "base-uri *")}<base href=ftp://b/><img src=/c>" => [],
       # What cannot be read may forbid anything, and so may one of too many.
       "#{format(meta, "img-src &NotEqualTilde;")}<img src=b>" => [],
-      "#{format(meta, "img-src #{"a " * Scanner::MOST_VALUE}")}<img src=b>" => [],
+      "#{format(meta, "img-src #{"a " * Scanner::MAX_VALUE}")}<img src=b>" => [],
       "#{format(meta, "img-src *") * 8}<img src=b>" => %w[/dir/b],
       "#{format(meta, "img-src *") * 9}<img src=b>" => []
     }.each { |html, paths| assert_equal paths, paths(html), html[0, 200] }
@@ -320,7 +320,7 @@ class HTTPProxyScannerTest < Minitest::Test
   end
 
   test "a value that is too long is passed over, and its element, if it asks with it" do
-    long = "a" * (Scanner::MOST_VALUE + 1)
+    long = "a" * (Scanner::MAX_VALUE + 1)
     assert_equal ["/dir/#{long.chop}"], paths("<img src=#{long.chop}>")
     assert_equal %w[/dir/z], paths("<img src=#{long}><img src='#{long}'><img srcset=#{long} src=a><img src=z alt=#{long}>")
     assert_equal %w[/dir/z], paths("<img #{long}=#{long} src=z>")
@@ -331,8 +331,8 @@ class HTTPProxyScannerTest < Minitest::Test
     long = "x='#{"y" * 100}' " * 1000
     assert_equal %w[/dir/z], paths("<img src=a #{long}><script #{long}>'<img src=b>'</script><style #{long}><img src=c></style><img src=z>")
     assert_empty paths("<meta #{long}><img src=a>")
-    assert_equal %w[/dir/a], paths("<img src=a #{"x" * (Scanner::MOST_TAG - 12)}>")
-    assert_empty paths("<img src=a #{"x" * (Scanner::MOST_TAG - 11)}>")
+    assert_equal %w[/dir/a], paths("<img src=a #{"x" * (Scanner::MAX_TAG - 12)}>")
+    assert_empty paths("<img src=a #{"x" * (Scanner::MAX_TAG - 11)}>")
   end
 
   test "lengths and places are those of the page, in however many pieces it comes" do
@@ -340,8 +340,8 @@ class HTTPProxyScannerTest < Minitest::Test
       scanner = Scanner.new(base: BASE)
       (0...html.bytesize).step(999).flat_map { |at| scanner << html.byteslice(at, 999) }.map { |inline| inline.url[-1] }
     end
-    assert_equal %w[a], found.call("<p>" * 50_000 + "<img src=a #{"x" * (Scanner::MOST_TAG - 12)}>")
-    assert_equal %w[z], found.call("<p><img src=a #{"x" * (Scanner::MOST_TAG - 11)}><img src=z>")
+    assert_equal %w[a], found.call("<p>" * 50_000 + "<img src=a #{"x" * (Scanner::MAX_TAG - 12)}>")
+    assert_equal %w[z], found.call("<p><img src=a #{"x" * (Scanner::MAX_TAG - 11)}><img src=z>")
     assert_equal %w[z], found.call("#{" " * 1_500}<meta charset=utf-8><img src=\u00E9><img src=z>")
   end
 

@@ -200,9 +200,9 @@ class HTTPProxySmugglingTest < Minitest::Test
     peer.close_read
     peer.write("HTTP/1.1 413 Content Too Large\r\nContent-Length: 2\r\n\r\nno")
     browser.write(format("#{POST}Content-Length: 1000000\r\n\r\n", host: "a.example") + format(SMUGGLED, host: "a.example"))
-    wire = Hikyaku::HTTP::Proxy::Wire.new(socket)
-    request = wire.request
-    passage = Hikyaku::HTTP::Proxy::Passage.new(wire, request, Hikyaku::HTTP::Proxy::Forwarding.request(request), server)
+    browser_connection = Hikyaku::HTTP::Proxy::BrowserConnection.new(socket)
+    request = browser_connection.request
+    passage = Hikyaku::HTTP::Proxy::PassThrough.new(browser_connection, request, Hikyaku::HTTP::Proxy::Forwarding.request(request), server)
     refute passage.run, "the browser's connection would be used on"
     socket.close_write
     assert_match(/\AHTTP\/1\.1 413 .*\r\nConnection: close\r\n\r\nno\z/m, browser.read)

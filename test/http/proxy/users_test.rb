@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "http/proxy/proxied"
-require "hikyaku/http/proxy/strangers"
+require "hikyaku/http/proxy/admission"
 
 # What several users of one proxy see of each other: nothing. And what becomes of who does not say who they are.
 class HTTPProxyUsersTest < Minitest::Test
@@ -28,7 +28,7 @@ class HTTPProxyUsersTest < Minitest::Test
       tokens = USERS.keys.to_h { |user| [user, report(proxy, user)[/name="token" value="([^"]+)"/, 1]] }
       assert_equal 403, turn(proxy, "bob", tokens["ada"])
       assert_equal 303, turn(proxy, "bob", tokens["bob"])
-      assert_equal [true, false], USERS.keys.map { |user| proxy.account(user).ahead? }
+      assert_equal [true, false], USERS.keys.map { |user| proxy.user_state(user).prefetch? }
     end
   end
 
@@ -57,7 +57,7 @@ class HTTPProxyUsersTest < Minitest::Test
     [[nil, 407], ["ada", 200]].each do |user, status|
       with(:well_behaved, users: USERS) do |server, proxy|
         near, far = UNIXSocket.pair
-        thread = Thread.new { Hikyaku::HTTP::Proxy::Conversation.new(far, proxy, introduction: 0.3).run }
+        thread = Thread.new { Hikyaku::HTTP::Proxy::ConnectionHandler.new(far, proxy, authentication_timeout: 0.3).run }
         2.times { assert_equal status, ask(near, request("GET #{server.url("/a")}", user)).first }
         user ? assert_nil(near.wait_readable(0.5)) : assert_nil(near.read(1))
         near.close
@@ -66,16 +66,19 @@ class HTTPProxyUsersTest < Minitest::Test
     end
   end
 
-  test "of strangers the first goes when there is one too many" do
-    pairs = Array.new(4) { UNIXSocket.pair }
-    strangers = Hikyaku::HTTP::Proxy::Strangers.new(most: 2)
-    pairs.first(3).each { |_, far| strangers.come(far) }
-    strangers.go(pairs[1].last)
-    strangers.come(pairs[3].last)
-    assert_equal 2, strangers.size
-    assert_equal [true, false, false, false], pairs.map { |near, _| !near.wait_readable(0).nil? }
+  test "of the connections without authentication the first goes when there is one too many" do
+    listener, gate = TCPServer.new("127.0.0.1", 0), Queue.new
+    pairs = Array.new(4) { [TCPSocket.new("127.0.0.1", listener.addr[1]), listener.accept] }
+    admission = Hikyaku::HTTP::Proxy::Admission.new(max: 9, authentication: true, max_unauthenticated: 2)
+    serve = ->(pair) { admission.serve(pair.last) { gate.pop } }
+    pairs.first(3).each(&serve)
+    assert admission.authenticated(pairs[1].last)
+    serve.call(pairs[3])
+    assert_equal "", pairs[0].first.read
+    assert(pairs.drop(1).none? { |near, _| near.wait_readable(0) })
   ensure
-    pairs.flatten.each(&:close)
+    admission.close
+    [listener, *pairs.flatten].each(&:close)
   end
 
   private

@@ -1,128 +1,181 @@
 # frozen_string_literal: true
 
 require_relative "../address"
-require_relative "fields"
-require_relative "given"
-require_relative "kind"
-require_relative "prefetcher/ahead"
-require_relative "prefetcher/held"
-require_relative "prefetcher/kept"
-require_relative "prefetcher/saying"
+require_relative "browser_cache"
+require_relative "header_filter"
+require_relative "prefetcher/buffered_response"
+require_relative "prefetcher/store"
+require_relative "scanner"
 
 module Hikyaku
   module HTTP
     class Proxy
-      # Fetches what a page contains before the browser asks, and keeps it until it does: a browser asks a server for six things at once, a page has more.
+      # Requests the resources of a page before the browser does, and stores the responses until it does: a browser sends six requests to a server at a time, and a
+      # page has more.
       #
-      # What is fetched is what the browser would ask for: with its header fields (see {Fields}), for itself alone. It is bounded in number and bytes,
-      # given once, dropped when nobody asks for it in time, and not fetched at all where the browser would not use it: for another origin than the
-      # page's, after `Set-Cookie`, which changes what the browser says. Who asks while it comes gets what came, and what goes on to come; what is long
-      # waits for that ({Held}).
+      # It sends the fields that the browser would send (see {HeaderFilter}). It does not prefetch what the browser would not take from it: resources of another
+      # origin, or after `Set-Cookie`, which changes the browser's requests. The browser gets a stored response once, also while it still comes. A long response
+      # waits for the browser ({BufferedResponse}).
       #
-      # When the browser leaves the page, what no server was asked for yet is let be; so is what was, where its answers would hold up the next page.
+      # If the browser leaves the page, the prefetcher cancels the requests that no server has yet, and others if they would delay the next page.
       class Prefetcher
-        MOST = 500
-        MOST_BYTES = 16_777_216
+        MAX = 500
+        MAX_BYTES = 16_777_216
         LIFETIME = 30.0 # seconds
         PRIORITIES = {style: 1, script: 1, font: 2, image: 3, other: 3}.freeze
-        private_constant :MOST, :MOST_BYTES, :LIFETIME, :PRIORITIES
+        private_constant :MAX, :MAX_BYTES, :LIFETIME, :PRIORITIES
 
-        def initialize(fields, given: Given.new, most: MOST, most_bytes: MOST_BYTES, lifetime: LIFETIME)
-          @fields = fields
-          @given = given
+        def initialize(header_filter, browser_cache: BrowserCache.new, max: MAX, max_bytes: MAX_BYTES, lifetime: LIFETIME)
+          @header_filter = header_filter
+          @browser_cache = browser_cache
           @lock = Mutex.new
-          @passed_over = {}
+          @skipped = {}
           @accepts = {}
-          @kept = Kept.new(most: most, most_bytes: most_bytes, lifetime: lifetime) { |entry, head| learn(entry, head) }
+          @store = Store.new(max: max, max_bytes: max_bytes, lifetime: lifetime) { |prefetch, head| learn(prefetch, head) }
         end
 
-        def fetch(inlines, page:, client:, origin:, headers:, credentials:, now:, url: nil, policy: nil)
-          saying = Saying.new(headers, url: url, policy: policy, accepts: @accepts)
+        def fetch(subresources, page:, client:, origin:, headers:, credentials:, now:, url: nil, policy: nil)
+          request_headers = RequestHeaders.new(headers, url: url, policy: policy, accepts: @accepts)
           client.together do
-            inlines.each do |inline|
-              address = Address.parse(inline.url)
+            subresources.each do |subresource|
+              address = Address.parse(subresource.url)
               next unless address.origin == origin
-              next pass_over(inline, page, headers: headers, url: url, policy: policy, origin: origin, credentials: credentials) if @given.given?(address, headers, credentials: credentials)
-              @kept.add([credentials, address.url]) { ahead(address, inline, page, client, saying, now) }
+              if @browser_cache.include?(address, headers, credentials: credentials)
+                next skip(subresource, page, headers: headers, url: url, policy: policy, origin: origin, credentials: credentials)
+              end
+              @store.add([credentials, address.url]) { build(address, subresource, page, client, request_headers, now) }
             rescue InvalidURL
               next
             end
           end
         end
 
-        # The browser does not have what it was taken to have: what of the newest page was not fetched for that reason is now.
-        def fetch_passed_over(client:, credentials:, now:)
-          inlines, page, said = @lock.synchronize { @passed_over.tap { @passed_over = {} }.values_at(:inlines, :page, :said) }
-          fetch(inlines.values, page: page, client: client, now: now, **said) if page && !page.left? && said[:credentials] == credentials
+        # The model of the browser's cache was wrong: prefetches what it held back of the latest page.
+        def fetch_skipped(client:, credentials:, now:)
+          subresources, page, arguments = @lock.synchronize { @skipped.tap { @skipped = {} }.values_at(:subresources, :page, :arguments) }
+          fetch(subresources.values, page: page, client: client, now: now, **arguments) if page && !page.left? && arguments[:credentials] == credentials
         end
 
-        def asked(url) = @lock.synchronize { @passed_over[:inlines]&.delete(url) }
+        def requested(url) = @lock.synchronize { @skipped[:subresources]&.delete(url) }
 
-        # The browser asks for something: so it asks for others of the kind, in this version.
-        def heard(kind, headers)
+        # Learns from a browser's request the Accept that it sends for the kind of resource.
+        def learn_accept(kind, headers)
           accept = headers.assoc("accept")&.last
-          @accepts[kind] = accept if accept && @accepts[kind] != accept && Fields.own_accept?(kind, [accept])
+          @accepts[kind] = accept if accept && @accepts[kind] != accept && HeaderFilter.default_accept?(kind, [accept])
         end
 
-        # What was fetched ahead for a request, if it suits it.
+        # The prefetch for a request, or nil.
         def take(address, headers:, credentials:, now:)
-          found = @kept.take([credentials, address.url], now) or return
-          return found if found.identified?(headers)
-          found.fetch.cancel
+          found = @store.take([credentials, address.url], now) or return
+          return found if found.same_identity?(headers)
+          found.response.cancel
           nil
         end
 
-        # The browser asks for another page.
-        def turn_page(credentials, to: nil, from: nil)
-          @kept.withdraw do |(whose, _), entry|
-            if to && entry.of?(to) then :waiting if whose == credentials
-            elsif entry.page.left? || (from && entry.of?(from)) then :all
+        # The browser requests another page.
+        def open_page(credentials, to: nil, from: nil)
+          @store.cancel do |(owner, _), prefetch|
+            if to && prefetch.of?(to) then :waiting if owner == credentials
+            elsif prefetch.page.left? || (from && prefetch.of?(from)) then :all
             end
           end
         end
 
-        # The browser does not want the page any more; without one, it is gone.
-        def leave(page = nil) = @kept.withdraw { |_, entry| :all if page.nil? || entry.page.equal?(page) }
+        # The browser has left the page, or, without one, has closed all connections.
+        def leave(page = nil) = @store.cancel { |_, prefetch| :all if page.nil? || prefetch.page.equal?(page) }
 
-        def drop(urls) = @kept.drop { |(_, url), _| urls.include?(url) }
+        def drop(urls) = @store.drop { |(_, url), _| urls.include?(url) }
 
-        def size = @kept.size
+        def size = @store.size
 
-        def bytes = @kept.bytes
+        def bytes = @store.bytes
 
-        def close = @kept.drop { true }
+        def close = @store.drop { true }
 
         private
 
-        # Of the newest page alone.
-        def pass_over(inline, page, **said)
+        # It remembers only the latest page.
+        def skip(subresource, page, **arguments)
           @lock.synchronize do
-            @passed_over = {page: page, said: said, inlines: {}} unless page.equal?(@passed_over[:page])
-            @passed_over[:inlines][inline.url] = inline
+            @skipped = {page: page, arguments: arguments, subresources: {}} unless page.equal?(@skipped[:page])
+            @skipped[:subresources][subresource.url] = subresource
           end
         end
 
-        def ahead(address, inline, page, client, saying, now)
-          asked = saying.of(inline)
-          kind = Kind.of(address, asked)
-          sent = @fields.for(address.origin, kind, asked)
-          held = begin_fetch(client, address, sent, inline.kind)
-          note = page.add(address.url, inline.kind, :ahead, now, wanted: false)
-          Ahead.new(fetch: held, client: client, address: address, kind: kind, said: asked, sent: sent, note: note, page_url: saying.url)
+        def build(address, subresource, page, client, request_headers, now)
+          headers = request_headers.for(subresource)
+          kind = HeaderFilter.kind(address, headers)
+          sent = @header_filter.call(address.origin, kind, headers)
+          response = request(client, address, sent, subresource.kind)
+          entry = page.add(address.url, subresource.kind, :prefetch, now, requested: false)
+          Prefetch.new(response: response, client: client, address: address, kind: kind, headers: headers, sent: sent, entry: entry, page_url: request_headers.url)
         end
 
-        def begin_fetch(client, address, sent, kind) = client.stream(Held, address, headers: sent, priority: PRIORITIES.fetch(kind, 3))
+        def request(client, address, sent, kind) = client.stream(BufferedResponse, address, headers: sent, priority: PRIORITIES.fetch(kind, 3))
 
-        # What others of the kind would miss as well, they say too, as long as no server was asked for them.
-        def learn(entry, head)
-          refused = entry.slim && Fields.refusal?(head.status)
-          refused ? @fields.refused(entry.origin, entry.kind) : @fields.answered(entry.origin, entry.kind, Fields.lasting(head, entry.kind))
-          @kept.replace { |other| anew(other) if other.like?(entry) && other.slim && (refused || other.misses?(head)) && other.fetch.withdraw }
+        # Requests of the kind that lack a needed field are repeated with all needed fields, if no server has them yet.
+        def learn(prefetch, head)
+          refused = prefetch.shortened? && HeaderFilter.refused?(head.status)
+          refused ? @header_filter.send_all(prefetch.origin, prefetch.kind) : @header_filter.learn(prefetch.origin, prefetch.kind, head)
+          @store.replace { |other| repeat(other) if other.like?(prefetch) && other.shortened? && (refused || other.lacks_for?(head)) && other.response.withdraw }
         end
 
-        def anew(entry)
-          sent = @fields.for(entry.origin, entry.kind, entry.said)
-          Ahead.new(**entry.to_h, fetch: begin_fetch(entry.client, entry.address, sent, entry.note.kind), sent: sent)
+        def repeat(prefetch)
+          sent = @header_filter.call(prefetch.origin, prefetch.kind, prefetch.headers)
+          Prefetch.new(**prefetch.to_h, response: request(prefetch.client, prefetch.address, sent, prefetch.entry.kind), sent: sent)
+        end
+
+        # The header fields with which Chromium requests a resource of a page, for the page's own origin: those of the request for the page, but for the fields of
+        # the page alone.
+        #
+        # Fetch Standard, section "HTTP-network-or-cache fetch"; Referrer Policy, section 8.
+        class RequestHeaders
+          # Until the browser has sent its own.
+          ACCEPT = {
+            image: "image/avif,image/webp,image/apng,image/svg+xml,image/*,*/*;q=0.8", style: "text/css,*/*;q=0.1"
+          }.freeze
+          # The proxy forwards no message here, so that it need not send Via: RFC 9110, section 7.6.3.
+          OF_PAGE = %w[accept if-match if-modified-since if-none-match if-range if-unmodified-since range referer origin upgrade-insecure-requests via
+            sec-fetch-dest sec-fetch-mode sec-fetch-site sec-fetch-user sec-fetch-storage-access].freeze
+          # A browser that reloads a page sends it for the page only.
+          RELOAD = ["cache-control", "max-age=0"].freeze
+          DESTINATIONS = %i[image style script font].freeze
+          CORS = %i[font other].freeze
+          # A longer one is cut to the origin.
+          MAX_REFERER = 4_096
+          ORIGIN_ONLY = %w[origin strict-origin].freeze
+          private_constant :ACCEPT, :OF_PAGE, :RELOAD, :DESTINATIONS, :CORS, :MAX_REFERER, :ORIGIN_ONLY
+
+          attr_reader :url
+
+          def initialize(headers, url: nil, policy: nil, accepts: {})
+            @accepts = accepts
+            @headers = headers.reject { |field| OF_PAGE.include?(field.first) || field == RELOAD }
+            @fetch_metadata = headers.any? { |field| field.first == "sec-fetch-dest" }
+            @url = url
+            @origin = url && url[%r{\A\w+://[^/]+}]
+            @policy = policy.to_s.downcase.split(",").filter_map { |name| Scanner.referrer_policy(name.strip) }.last
+          end
+
+          def for(subresource)
+            cors = subresource.crossorigin || subresource.module? || CORS.include?(subresource.kind)
+            referer = referer(subresource.referrer_policy)
+            [*@headers, ["accept", @accepts[subresource.kind] || ACCEPT.fetch(subresource.kind, "*/*")], *([["origin", @origin]] if cors && @url), *([["referer", referer]] if referer),
+              *(metadata(subresource.kind, cors) if @fetch_metadata)]
+          end
+
+          private
+
+          # Prefetches are for the page's own origin, for which most policies are the same.
+          def referer(named)
+            policy = named || @policy
+            return if @url.nil? || policy == "no-referrer"
+            (ORIGIN_ONLY.include?(policy) || @url.bytesize > MAX_REFERER) ? "#{@origin}/" : @url
+          end
+
+          def metadata(kind, cors)
+            [["sec-fetch-site", "same-origin"], ["sec-fetch-mode", cors ? "cors" : "no-cors"], ["sec-fetch-dest", DESTINATIONS.include?(kind) ? kind.name : "empty"]]
+          end
         end
       end
     end

@@ -1,13 +1,33 @@
 # frozen_string_literal: true
 
-require_relative "tag"
-
 module Hikyaku
   module HTTP
     class Proxy
       class Scanner
-        # Takes tags out of bytes, however they are cut: each state takes what is there, and leaves over only what cannot be
-        # understood yet, a dozen bytes at most.
+        # A start tag with encoded attribute values: a value.
+        class Tag
+          # The tokenizer drops other attributes.
+          WANTED = %w[as background charset color content crossorigin disabled encoding event face for href http-equiv imagesizes imagesrcset
+            language loading media name nomodule nonce poster referrerpolicy rel size sizes src srcset type].to_h { |name| [name, true] }.freeze
+
+          attr_reader :name, :values, :stop
+
+          def initialize(name, values, self_closing:, readable:, stop:)
+            @name = name
+            @values = values
+            @self_closing = self_closing
+            @readable = readable
+            @stop = stop
+            freeze
+          end
+
+          def self_closing? = @self_closing
+
+          # Whether it is within MAX_TAG.
+          def readable? = @readable
+        end
+
+        # Extracts tags from bytes, however these are cut: each state consumes what it can, and leaves at most a dozen bytes for the next call.
         #
         #     data ─ "<a" ─► tag_name ─► before_attribute ─► attribute_name ─► after_name ─► before_value ─► a value
         #      │ ▲                        │  ▲  ▲                                 │                            │
@@ -16,11 +36,11 @@ module Hikyaku
         #      ├─ "<!--" ─► comment_start ─► comment ─► data         raw_text, script ─ their end tag ─► tag_name
         #      └─ "<!", "<?", "</ " ─► bogus ─► data                 plaintext: for ever
         #
-        # HTML Standard, section "Tokenization". What follows a start tag, the listener says, for that depends on the tree.
+        # HTML Standard, section "Tokenization". The listener decides what follows a start tag, because it depends on the tree.
         class Tokenizer
-          MOST_VALUE = 8_192
-          MOST_TAG = 65_536
-          MOST_NAME = 64
+          MAX_VALUE = 8_192
+          MAX_TAG = 65_536
+          MAX_NAME = 64
           SPACE = '\t\n\f\r '
           NOT_SPACE = /[^#{SPACE}]/n
           NAME_END = /[#{SPACE}\/>]/n
@@ -30,18 +50,18 @@ module Hikyaku
           BOGUS_END = />/n
           CDATA_END = /\]\]>/n
           RAW = %w[iframe noembed noframes noscript style textarea title xmp].to_h { |name| [name, /<\/#{name}(?=[#{SPACE}\/>])/ni] }.freeze
-          # "<!--" in a script changes what ends it, and "<script" in there once more.
+          # "<!--" in a script changes its end, and "<script" in there changes it again.
           SCRIPT = {
             plain: /<!--|<\/script(?=[#{SPACE}\/>])/ni,
             escaped: /-->|<\/?script(?=[#{SPACE}\/>])/ni,
             double: /-->|<\/script(?=[#{SPACE}\/>])/ni
           }.freeze
-          # What each of these may leave over: one byte less than the longest of what it looks for.
+          # What each of these may leave: one byte less than its longest match.
           COMMENT_REST = 3
           SCRIPT_REST = 8
           CDATA_REST = 2
           CDATA = "[CDATA["
-          private_constant :MOST_NAME, :SPACE, :NOT_SPACE, :NAME_END, :ATTRIBUTE_END, :UNQUOTED_END, :COMMENT_END, :BOGUS_END, :CDATA_END, :RAW, :SCRIPT,
+          private_constant :MAX_NAME, :SPACE, :NOT_SPACE, :NAME_END, :ATTRIBUTE_END, :UNQUOTED_END, :COMMENT_END, :BOGUS_END, :CDATA_END, :RAW, :SCRIPT,
             :COMMENT_REST, :SCRIPT_REST, :CDATA_REST, :CDATA
 
           def initialize(listener)
@@ -61,7 +81,7 @@ module Hikyaku
 
           private
 
-          # The states. Each returns whether another may go on; if not, more bytes are needed.
+          # The states. Each returns whether the next one may run; if not, more bytes are needed.
 
           def data
             @at = @bytes.index("<", @at) || @bytes.bytesize
@@ -92,7 +112,7 @@ module Hikyaku
             go(:bogus, 2)
           end
 
-          # "<!-->" and "<!--->" are whole.
+          # "<!-->" and "<!--->" are complete comments.
           def comment_start
             return go(:data, 1) if byte(0) == ">"
             return go(:comment, 0) if byte(0) && byte(0) != "-"
@@ -119,7 +139,7 @@ module Hikyaku
           def script
             found = find(SCRIPT.fetch(@script), SCRIPT_REST) or return
             case found.downcase
-            when "<!--" then script_becomes(:escaped, 2) # Its dashes may be those of "-->", too.
+            when "<!--" then script_becomes(:escaped, 2) # Its dashes may also be those of "-->".
             when "-->" then script_becomes(:plain, 3)
             when "<script" then script_becomes(:double, found.bytesize)
             else (@script == :double) ? script_becomes(:escaped, found.bytesize) : begin_tag(2, ending: true)
@@ -127,7 +147,7 @@ module Hikyaku
           end
 
           def tag_name
-            take_until(NAME_END, @name, MOST_NAME) or return
+            take_until(NAME_END, @name, MAX_NAME) or return
             @name = @name.downcase
             go(:before_attribute, 0)
           end
@@ -148,7 +168,7 @@ module Hikyaku
           end
 
           def attribute_name
-            take_until(ATTRIBUTE_END, @attribute, MOST_NAME) or return
+            take_until(ATTRIBUTE_END, @attribute, MAX_NAME) or return
             @attribute = @attribute.downcase
             go(:after_name, 0)
           end
@@ -171,13 +191,13 @@ module Hikyaku
             end
           end
 
-          def double_quoted = take_until('"', @value, MOST_VALUE) && finish_attribute(1)
+          def double_quoted = take_until('"', @value, MAX_VALUE) && finish_attribute(1)
 
-          def single_quoted = take_until("'", @value, MOST_VALUE) && finish_attribute(1)
+          def single_quoted = take_until("'", @value, MAX_VALUE) && finish_attribute(1)
 
-          def unquoted = take_until(UNQUOTED_END, @value, MOST_VALUE) && finish_attribute
+          def unquoted = take_until(UNQUOTED_END, @value, MAX_VALUE) && finish_attribute
 
-          # What the states do.
+          # Actions of the states.
 
           def begin_tag(length, ending: false)
             @began = @offset + @at
@@ -188,7 +208,7 @@ module Hikyaku
             go(:tag_name, length)
           end
 
-          # A "=" that comes first is of the name.
+          # A leading "=" belongs to the name.
           def begin_attribute
             @attribute = String.new(encoding: Encoding::BINARY)
             @value = String.new(encoding: Encoding::BINARY)
@@ -198,7 +218,7 @@ module Hikyaku
 
           def finish_attribute(length = 0)
             if Tag::WANTED.key?(@attribute) && !@values.key?(@attribute)
-              @values[@attribute] = (@value.bytesize > MOST_VALUE) ? nil : @value
+              @values[@attribute] = (@value.bytesize > MAX_VALUE) ? nil : @value
             end
             go(:before_attribute, length)
           end
@@ -213,7 +233,7 @@ module Hikyaku
 
           def follow
             stop = @offset + @at
-            tag = Tag.new(@name.freeze, @values.freeze, self_closing: @closing, readable: stop - @began <= MOST_TAG, stop: stop)
+            tag = Tag.new(@name.freeze, @values.freeze, self_closing: @closing, readable: stop - @began <= MAX_TAG, stop: stop)
             @raw = @listener.start_tag(tag)
             case @raw
             when nil then :data
@@ -227,8 +247,6 @@ module Hikyaku
             @script = state
             go(:script, length)
           end
-
-          # The bytes.
 
           def go(state, length)
             @at += length
@@ -247,23 +265,23 @@ module Hikyaku
             byte(0)
           end
 
-          # Goes to what is found; where nothing is, to the last bytes, which may be the beginning of it.
-          def find(what, rest)
-            found = what.match(@bytes, @at)
+          # Moves to the match, or else to the last bytes, which may be its beginning.
+          def find(pattern, rest)
+            found = pattern.match(@bytes, @at)
             @at = found ? found.begin(0) : [@at, @bytes.bytesize - rest].max
             found && found[0]
           end
 
-          def pass(what, rest)
-            found = find(what, rest)
+          def pass(pattern, rest)
+            found = find(pattern, rest)
             found && go(:data, found.bytesize)
           end
 
-          # Adds what comes before the end to `kept`, of which no more than one byte beyond `most` is kept.
-          def take_until(stop, kept, most)
+          # Appends the bytes before the end to `kept`, which grows to at most one byte more than `max`.
+          def take_until(stop, kept, max)
             ended = @bytes.index(stop, @at)
             length = (ended || @bytes.bytesize) - @at
-            free = most + 1 - kept.bytesize
+            free = max + 1 - kept.bytesize
             kept << slice(0, [length, free].min) if free > 0
             @at += length
             ended
