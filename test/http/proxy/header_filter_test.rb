@@ -169,6 +169,23 @@ class HTTPProxyHeaderFilterTest < Minitest::Test
     end
   end
 
+  test "what varies by anything is not prefetched any more, until a response of the kind does not" do
+    site("*", Array.new(40) { |i| "/#{i}.png" }) do |server, proxy, targets|
+      get(proxy, server, "/page.html", "Accept: text/html")
+      targets.each { |target| assert_equal Misbehaving.body_of(target), get(proxy, server, target, "Accept: #{IMAGE}", "User-Agent: test").last }
+      in_vain = server.log.count { |entry| entry[2].end_with?(".png") } - targets.size
+      assert_operator in_vain, :<, 20
+      before = server.log.size
+      get(proxy, server, "/page.html", "Accept: text/html")
+      wait_until { proxy.user_state.prefetcher.size.zero? }
+      assert_equal before + 1, server.log.size
+      @vary = nil
+      get(proxy, server, "/other.png", "Accept: #{IMAGE}", "User-Agent: test")
+      get(proxy, server, "/page.html", "Accept: text/html")
+      wait_until { server.log.size == before + 3 + targets.size }
+    end
+  end
+
   test "what is for this browser alone, or leads elsewhere, is asked for with everything, and so is what comes after it" do
     {"200 OK" => "Cache-Control: private", "302 Found" => "Location: /no"}.each do |status, field|
       with_origin(lambda { |bytes|
@@ -206,12 +223,13 @@ class HTTPProxyHeaderFilterTest < Minitest::Test
 
   # A page with images, of which the first is answered when all are kept, at a server of which nothing is known.
   def site(vary, targets, type = "image/png")
+    @vary = vary
     page = targets.map { |target| "<img src=#{target}>" }.join
     held = Queue.new
     way = Misbehaving::AsTold.new do |request, _|
       next "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: #{page.bytesize}\r\n\r\n#{page}" if request.path == "/page.html"
       held.pop
-      Misbehaving::Answer.to(request).with("Vary" => vary, "Content-Type" => type)
+      Misbehaving::Answer.to(request).with("Vary" => @vary, "Content-Type" => type)
     end
     Misbehaving.run(way) do |server|
       run_proxy do |proxy|

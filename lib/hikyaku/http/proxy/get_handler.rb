@@ -167,7 +167,10 @@ module Hikyaku
           names.include?("*") ? @headers : @headers.select { |field| sent.include?(field) || names.include?(field.first) }
         end
 
-        def learn(response) = @proxy.header_filter.learn(@address.origin, @kind, response)
+        def learn(response)
+          @proxy.header_filter.learn(@address.origin, @kind, response)
+          @user_state.prefetcher.observe(@address.origin, @kind, response)
+        end
 
         def page = @page ||= @user_state.page_log.open(@address.url, prefetch: @user_state.prefetch?, now: now)
 

@@ -23,7 +23,10 @@ module Hikyaku
         MAX_BYTES = 16_777_216
         LIFETIME = 30.0 # seconds
         PRIORITIES = {style: 1, script: 1, font: 2, image: 3, other: 3}.freeze
-        private_constant :MAX, :MAX_BYTES, :LIFETIME, :PRIORITIES
+        # After so many responses with "Vary: *" in a row, the next one of the kind is expected to have it, too.
+        UNUSABLE = 2
+        MAX_UNUSABLE = 1_000
+        private_constant :MAX, :MAX_BYTES, :LIFETIME, :PRIORITIES, :UNUSABLE, :MAX_UNUSABLE
 
         def initialize(header_filter, browser_cache: BrowserCache.new, max: MAX, max_bytes: MAX_BYTES, lifetime: LIFETIME)
           @header_filter = header_filter
@@ -31,6 +34,7 @@ module Hikyaku
           @lock = Mutex.new
           @skipped = {}
           @accepts = {}
+          @unusable = {}
           @store = Store.new(max: max, max_bytes: max_bytes, lifetime: lifetime) { |prefetch, head| learn(prefetch, head) }
         end
 
@@ -62,6 +66,15 @@ module Hikyaku
         def learn_accept(kind, headers)
           accept = headers.assoc("accept")&.last
           @accepts[kind] = accept if accept && @accepts[kind] != accept && HeaderFilter.default_accept?(kind, [accept])
+        end
+
+        # Counts responses with "Vary: *" in a row. Such a response answers no other request, so that its prefetch is useless: RFC 9110, section 12.5.5.
+        def observe(origin, kind, response)
+          @lock.synchronize do
+            count = @unusable.delete([origin, kind]).to_i
+            @unusable[[origin, kind]] = count + 1 if HeaderFilter.varies_by_anything?(response)
+            @unusable.shift if @unusable.size > MAX_UNUSABLE
+          end
         end
 
         # The prefetch for a request, or nil.
@@ -102,9 +115,12 @@ module Hikyaku
           end
         end
 
+        def unusable?(origin, kind) = @lock.synchronize { @unusable[[origin, kind]].to_i } >= UNUSABLE
+
         def build(address, subresource, page, client, request_headers, now)
           headers = request_headers.for(subresource)
           kind = HeaderFilter.kind(address, headers)
+          return if unusable?(address.origin, kind)
           sent = @header_filter.call(address.origin, kind, headers)
           response = request(client, address, sent, subresource.kind)
           entry = page.add(address.url, subresource.kind, :prefetch, now, requested: false)
@@ -117,6 +133,8 @@ module Hikyaku
         def learn(prefetch, head)
           refused = prefetch.shortened? && HeaderFilter.refused?(head.status)
           refused ? @header_filter.send_all(prefetch.origin, prefetch.kind) : @header_filter.learn(prefetch.origin, prefetch.kind, head)
+          observe(prefetch.origin, prefetch.kind, head)
+          return @store.replace { |other| other.response.withdraw && nil if other.like?(prefetch) } if unusable?(prefetch.origin, prefetch.kind)
           @store.replace { |other| repeat(other) if other.like?(prefetch) && other.shortened? && (refused || other.lacks_for?(head)) && other.response.withdraw }
         end
 

@@ -87,10 +87,10 @@ module Hikyaku
             @pending_changes = false
           end
 
-          # Adds the prefetch that the block makes, if there is room. The caller holds the client's lock.
+          # Adds the prefetch that the block makes, if it makes one and there is room. The caller holds the client's lock.
           def add(key)
             return if @lock.synchronize { @prefetches.key?(key) || @prefetches.size >= @max }
-            prefetch = yield
+            prefetch = yield or return
             @lock.synchronize do
               put(key, prefetch)
               @cleaner = Thread.new { clean_up } unless @cleaner&.alive?
@@ -202,7 +202,7 @@ module Hikyaku
 
           def pause
             first = @prefetches.each_value.filter_map { |prefetch| prefetch.response.settled_at }.min
-            max = @prefetches.each_value.any? { |prefetch| prefetch.left && prefetch.pending? } ? RETRY : @lifetime
+            max = (@prefetches.each_value.any? { |prefetch| prefetch.left && prefetch.pending? }) ? RETRY : @lifetime
             [first ? [first + @lifetime - now, max].min : max, PAUSE].max
           end
 
