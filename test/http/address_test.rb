@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "minitest/mock"
 require "uri"
 require "hikyaku/http/address"
 
@@ -85,6 +86,14 @@ class HTTPAddressTest < Minitest::Test
       assert_raises(InvalidURL, target[0, 20].inspect) { Address.exact("a.example", target.b) }
     end
     ["", "a b", "999.1.1.1", "a:99999"].each { |authority| assert_raises(InvalidURL, authority) { Address.exact(authority, "/") } }
+  end
+
+  test "of an origin that is known, what a proxy is asked for is not parsed again" do
+    Address.exact("a.example:8080", "/")
+    Address.stub(:parse, ->(*) { flunk "it is parsed again" }) do
+      address = Address.exact("a.example:8080", "/%7e/../b.PNG?c")
+      assert_equal ["http://a.example:8080/%7e/../b.PNG?c", "http://a.example:8080", "png"], [address.url, address.origin.to_s, address.extension]
+    end
   end
 
   test "whatever is written on a request line is visible ASCII" do

@@ -282,6 +282,13 @@ class HTTPProxyForwardingTest < Minitest::Test
     assert_equal "GET / HTTP/1.1\r\nHost: a\r\n\r\n", Forwarding.request(request, via: nil).head
   end
 
+  test "an event stream is one by its media type, or by any of those that are accepted" do
+    {"text/event-stream" => true, "Text/Event-Stream; charset=utf-8" => true, "text/html, text/event-stream;q=0.5, */*" => true, " text/event-stream " => true,
+     "text/event-streams" => false, "x-text/event-stream" => false, "multipart/mixed; type=\"text/event-stream\"" => false, "*/*" => false, "" => false}.each do |value, expected|
+      assert_equal expected, Forwarding.event_stream?(["a/b", value]), value
+    end
+  end
+
   test "nothing that may be secret is shown" do
     request = parsed("GET http://a/secret?secret HTTP/1.1\r\nHost: a\r\nCookie: secret\r\n\r\n")
     response = answered("HTTP/1.1 200 secret\r\nSet-Cookie: secret\r\nContent-Length: 0\r\n\r\n")

@@ -74,7 +74,8 @@ class HTTPProxyUsersTest < Minitest::Test
     pairs.first(3).each(&serve)
     assert admission.authenticated(pairs[1].last)
     serve.call(pairs[3])
-    assert_equal "", pairs[0].first.read
+    assert pairs[0].first.wait_readable(60)
+    assert_nil pairs[0].first.read(1)
     assert(pairs.drop(1).none? { |near, _| near.wait_readable(0) })
   ensure
     admission.close
