@@ -223,7 +223,8 @@ class HTTPClientTLSTest < Minitest::Test
   def serve(context, answer: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", note: ->(_tls, line) { line.split[1] })
     listener = TCPServer.new("127.0.0.1", 0)
     requests = []
-    threads = [Thread.new { loop { threads << Thread.new(listener.accept) { |socket| converse(socket, context, requests, answer, note) } } }]
+    threads = [] # before the thread reads it
+    threads << Thread.new { loop { threads << Thread.new(listener.accept) { |socket| converse(socket, context, requests, answer, note) } } }
     threads.first.report_on_exception = false
     yield listener.addr[1], requests
   ensure
