@@ -24,11 +24,22 @@ class ReadmeTest < Minitest::Test
   end
 
   test "every link of the documents leads to a file" do
-    broken = Dir["*.md", "docs/**/*.md", "bench/*.md", base: Architecture::ROOT].flat_map do |document|
+    broken = Dir["*.md", "docs/**/*.md", "bench/*.md", "lib/**/*.md", base: Architecture::ROOT].flat_map do |document|
       links = File.read(File.join(Architecture::ROOT, document)).scan(/\]\(([^)#\s]+)(?:#[^)]*)?\)/).flatten.grep_v(/\A[a-z]+:/)
       links.reject { |link| File.exist?(File.expand_path(link, File.join(Architecture::ROOT, File.dirname(document)))) }
         .map { |link| "#{document}: #{link}" }
     end
     assert_empty broken
+  end
+
+  test "the README of a folder names files that exist, and is read in a minute" do
+    Dir["lib/**/README.md", base: Architecture::ROOT].each do |document|
+      text = File.read(File.join(Architecture::ROOT, document))
+      folder = File.dirname(File.join(Architecture::ROOT, document))
+      files = text.scan(/`([a-z0-9_\/.-]+\/|[a-z0-9_\/-]+\.[a-z]+)`/).flatten
+      missing = files.reject { |file| [folder, File.dirname(folder), Architecture::ROOT].any? { |base| File.exist?(File.join(base, file)) } }
+      assert_empty missing, document
+      assert_operator text.lines.size, :<=, 40, document
+    end
   end
 end
