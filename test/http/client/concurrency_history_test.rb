@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "hikyaku/http/client/concurrency_history"
+require "hikyaku/http/client/path_estimator"
 
 class HTTPClientConcurrencyHistoryTest < Minitest::Test
   ConcurrencyHistory = Hikyaku::HTTP::Client::ConcurrencyHistory

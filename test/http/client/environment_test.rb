@@ -4,7 +4,6 @@ require "test_helper"
 require "minitest/mock"
 require "socket"
 require "hikyaku/http/client"
-require "hikyaku/http/client/environment"
 require "hikyaku/http/client/route"
 
 # The expectations are what curl does, but for ports in no_proxy, which it does not know.

@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "hikyaku/http/client/exchange"
+require "hikyaku/http/client/transaction"
 require "hikyaku/http/client/pipeline"
-require "hikyaku/http/client/entity_tags"
+require "hikyaku/http/client/response_matcher"
 require "hikyaku/http/request"
 
 class HTTPClientPipelineTest < Minitest::Test

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "hikyaku/http/client/rate_sampler"
+require "hikyaku/http/client/path_estimator"
 
 class HTTPClientRateSamplerTest < Minitest::Test
   RateSampler = Hikyaku::HTTP::Client::RateSampler

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "hikyaku/http/client/exchange"
+require "hikyaku/http/client/transaction"
 require "hikyaku/http/client/request_queue"
 require "hikyaku/http/request"
 

@@ -2,8 +2,7 @@
 
 require "test_helper"
 require "hikyaku/http/client/response_matcher"
-require "hikyaku/http/client/exchange"
-require "hikyaku/http/client/entity_tags"
+require "hikyaku/http/client/transaction"
 require "hikyaku/http/parser"
 require "hikyaku/http/request"
 

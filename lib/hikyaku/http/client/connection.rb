@@ -1,16 +1,12 @@
 # frozen_string_literal: true
 
 require_relative "../../support/clock"
-require_relative "response_reader"
-require_relative "stall_detector"
-require_relative "access_link"
+require_relative "../errors"
 require_relative "connector"
-require_relative "request_writer"
-require_relative "connection_timeouts"
+require_relative "path_estimator"
 require_relative "pipeline"
-require_relative "idle_timer"
-require_relative "transport"
-require_relative "request_serializer"
+require_relative "request_writer"
+require_relative "stall_detector"
 
 module Hikyaku
   module HTTP
@@ -288,6 +284,21 @@ module Hikyaku
           close
           @owner.broke(self, cause, error)
         end
+      end
+
+      # How long the other side of a connection may do nothing, and what is said when it has.
+      class ConnectionTimeouts
+        SILENCE = {write: "took nothing", first_byte: "gave no answer", head: "did not finish the head of its answer", read: "gave no more of its answer"}.freeze
+        private_constant :SILENCE
+
+        def initialize(route, timeouts)
+          @route = route
+          @timeouts = timeouts
+        end
+
+        def seconds(phase) = @timeouts.public_send(phase)
+
+        def error(phase) = TimedOut.new("#{@route} #{SILENCE.fetch(phase)} for #{seconds(phase)} s", phase: phase)
       end
     end
   end

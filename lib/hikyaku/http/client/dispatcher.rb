@@ -1,15 +1,15 @@
 # frozen_string_literal: true
 
+require "uri"
 require_relative "../cache/invalidation"
+require_relative "../errors"
 require_relative "../response"
-require_relative "caching"
-require_relative "cookies"
-require_relative "exchange"
-require_relative "redirection"
-require_relative "transaction"
-require_relative "retry_after"
-require_relative "origins"
+require_relative "origin_pool"
+require_relative "retry_policy"
+require_relative "route"
+require_relative "stall_detector"
 require_relative "stream"
+require_relative "transaction"
 
 module Hikyaku
   module HTTP
@@ -283,6 +283,120 @@ module Hikyaku
 
         def unsatisfiable(request)
           RequestFailed.new("#{request.address.url} is not in the cache, and only-if-cached was asked for", url: request.address.url)
+        end
+      end
+
+      # The servers that were asked: not more than a client needs to know at a time.
+      class Origins
+        MOST = 500
+        private_constant :MOST
+
+        def initialize(settings, driver, memory, clock:, most: MOST)
+          @settings = settings
+          @driver = driver
+          @memory = memory
+          @clock = clock
+          @most = most
+          @line = AccessLink.new
+          @servers = {}
+        end
+
+        def [](origin) = @servers[origin] || add(origin)
+
+        def to_a = @servers.values
+
+        def size = @servers.size
+
+        private
+
+        def add(origin)
+          route = Route.to(origin, proxy: @settings.proxy, unix_socket: @settings.unix_socket)
+          shed if @servers.size >= @most
+          server = OriginPool.new(route, @settings, memory: @memory, wake: @driver.method(:wake), clock: @clock, line: @line)
+          @driver.servers << server
+          @servers[origin] = server
+        end
+
+        # The one that was idle for longest.
+        def shed
+          origin, server = @servers.select { |_, one| one.idle? }.min_by { |_, one| one.used_at }
+          return unless server
+          server.close
+          @servers.delete(origin)
+          @driver.servers.delete(server)
+        end
+      end
+
+      # What the cache is asked and told, where there is one.
+      class Caching
+        def initialize(cache, clock:)
+          @cache = cache
+          @clock = clock
+        end
+
+        def find(request)
+          return unless concerned?(request) && request.safe? && request.body.nil?
+          @cache.find(method: request.method, url: request.address.url, headers: request.headers, now: @clock.call)
+        end
+
+        def keep(resource, status, headers, body)
+          request = resource.request
+          return unless concerned?(request)
+          url = request.address.url
+          return @cache.invalidate(method: request.method, url: url, status: status, headers: headers) unless request.safe?
+          return if resource.outdated? || !resource.whole? || !request.body.nil?
+          @cache.store(method: request.method, url: url, request_headers: request.headers, status: status, headers: headers, body: body,
+            requested_at: resource.requested_at, received_at: @clock.call)
+        end
+
+        # The server says that what is stored is still right.
+        def validated(resource, headers)
+          @cache.validated(resource.stored, headers: headers, requested_at: resource.requested_at, received_at: @clock.call)
+        end
+
+        private
+
+        # Who is asked by another name than the URL's may answer otherwise.
+        def concerned?(request)
+          return false if @cache.nil?
+          host = request["host"]
+          host.nil? || host.casecmp?(request.address.origin.authority)
+        end
+      end
+
+      # A jar of cookies, where the caller has one: what it has for a request, and what an answer puts into it.
+      class Cookies
+        # What stands in the paths and queries of browsers' URLs, and in none of RFC 3986; a jar takes no other URLs.
+        UNUSUAL = /[^!$&'()*+,\-.\/0-9:;=?@A-Z_a-z~%]|%(?!\h\h)/n
+        private_constant :UNUSUAL
+
+        def initialize(jar)
+          @jar = jar
+        end
+
+        def with(request)
+          return request if @jar.nil? || request["cookie"]
+          asked(request.address) do |uri|
+            cookies = @jar.cookies(uri)
+            next request if cookies.empty?
+            request.redirected(request.address, headers: [*request.headers, ["cookie", cookies.map(&:cookie_value).join("; ")]], body: request.body)
+          end
+        end
+
+        def keep(request, headers)
+          return if @jar.nil?
+          set = headers.filter_map { |name, value| value if name == "set-cookie" }
+          return if set.empty?
+          asked(request.address) { |uri| set.each { |value| @jar.parse(value, uri) } }
+        end
+
+        private
+
+        # What is said about a cookie may be secret.
+        def asked(address)
+          yield URI("#{address.origin}#{address.target.b.gsub(UNUSUAL) { |byte| format("%%%02X", byte.ord) }}")
+        rescue => error
+          raise RequestFailed.new("the jar of cookies failed at #{address.url} (#{error.class})", url: address.url)
         end
       end
     end

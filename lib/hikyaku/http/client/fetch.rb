@@ -2,7 +2,7 @@
 
 require_relative "../errors"
 require_relative "../failure"
-require_relative "request_options"
+require_relative "settings"
 
 module Hikyaku
   module HTTP
@@ -111,6 +111,94 @@ module Hikyaku
           return if done?
           @manager.leave(self)
           fail(error)
+        end
+      end
+
+      # Several fetches that are waited for together.
+      class Batch
+        attr_reader :news
+
+        def initialize(driver)
+          @driver = driver
+          @news = ConditionVariable.new
+          @fetches = []
+          @done = 0
+          @any = false
+        end
+
+        def <<(fetch)
+          @fetches << fetch
+        end
+
+        # Waits for all.
+        def outcomes
+          @driver.wait(self)
+          @fetches.map(&:outcome)
+        end
+
+        # Gives each as soon as it is there.
+        def each
+          @any = true
+          until @fetches.empty?
+            @driver.wait(self)
+            there, @fetches = @fetches.partition(&:done?)
+            there.each { |fetch| yield fetch.outcome }
+          end
+        end
+
+        # Those that are not there are not wanted any more.
+        def cancel = @fetches.each { |fetch| fetch.cancel unless fetch.done? }
+
+        def satisfied?
+          return @fetches.any?(&:done?) if @any
+          @done += 1 while @done < @fetches.size && @fetches[@done].done?
+          @done == @fetches.size
+        end
+
+        def deadline = @fetches.filter_map { |fetch| fetch.deadline unless fetch.done? }.min
+
+        def expire
+          now = @driver.now
+          @fetches.each { |fetch| fetch.expire if fetch.deadline && fetch.deadline <= now }
+        end
+      end
+
+      # What an instrumenter is told of one request: `request.hikyaku_http`, once, by whoever waits for the answer first, and while he does. Of a stream that is
+      # until its head is there.
+      #
+      #     method, url           what was asked for; the URL is without query, as that may be secret
+      #     status, bytes         of the answer; bytes of its body, not of a stream
+      #     cached                whether nobody was asked
+      #     seconds               since it was begun, which may be before anybody waited
+      #     error                 the name of its class, where there is no answer; its message has the whole URL, and is not told
+      class Notification
+        NAME = "request.hikyaku_http"
+        QUERY = /\?.*/m
+        private_constant :NAME, :QUERY
+
+        def initialize(instrumenter, request, now)
+          @instrumenter = instrumenter
+          @request = request
+          @began = now
+        end
+
+        def around(driver, whole:)
+          payload = {method: @request.method, url: @request.address.url.sub(QUERY, ""), status: nil, bytes: nil, cached: nil, seconds: nil, error: nil}
+          outcome = nil
+          @instrumenter.instrument(NAME, payload) do
+            outcome = yield
+            payload[:seconds] = driver.now - @began
+            tell(payload, outcome)
+            payload[:bytes] = outcome.body.bytesize if whole && outcome.error.nil?
+          end
+          outcome || yield
+        end
+
+        private
+
+        def tell(payload, outcome)
+          error = outcome.error or return payload.update(status: outcome.status, cached: outcome.cached?)
+          payload.update(status: (error.status if error.is_a?(BadStatus)), error: error.class.name)
         end
       end
     end

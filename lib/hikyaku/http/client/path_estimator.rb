@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "rate_sampler"
-
 module Hikyaku
   module HTTP
     class Client
@@ -148,6 +146,96 @@ module Hikyaku
           @guessed = answer.nil?
           @recalled = true
         end
+      end
+
+      # How fast bytes come while they come: what the line carries, and not what a server dares to send on it.
+      #
+      # A connection that is new brings a burst, and then nothing for the rest of a round trip (RFC 5681, section 3.1). Over the whole round trip that is
+      # a small part of what the line carries, far away a tiny one. So pauses do not count, nor what came at their end: it was under way meanwhile.
+      class RateSampler
+        # Shorter stretches say more about the machine than about the line, seconds.
+        SHORTEST = 0.02
+        # So much of a round trip without a byte is a pause; on a short way, so many seconds.
+        PAUSE = 0.25
+        SHORTEST_PAUSE = 0.02
+        # The first figure is not waited for longer than so many bytes take: what a new connection brings at once.
+        FIRST = 14_600
+        private_constant :SHORTEST, :PAUSE, :SHORTEST_PAUSE, :FIRST
+
+        def initialize = @bytes = @busy = 0
+
+        # Bytes came.
+        def received(bytes, now, round_trip:, first: false)
+          count(bytes, now, [round_trip * PAUSE, SHORTEST_PAUSE].max)
+          return if @busy < SHORTEST
+          enough = first && @bytes >= FIRST
+          return unless enough || now - @began >= round_trip
+          rate = @bytes / @busy
+          @began = now
+          @bytes = @busy = 0
+          rate
+        end
+
+        # Nothing is under way any more: what comes next does so after a pause, however short.
+        def idle = @last = nil
+
+        private
+
+        def count(bytes, now, pause)
+          if @last.nil? || now - @last > pause
+            @resumed = now
+          elsif now > @resumed
+            @bytes += bytes
+            @busy += now - @last
+          end
+          @began ||= now
+          @last = now
+        end
+      end
+
+      # How long a server works on an answer. One that takes long is asked on several connections: it works on one request of each.
+      class ServiceTime
+        SLOW = 0.01 # seconds
+        WEIGHT = 0.2 # of the newest in the mean
+        private_constant :SLOW, :WEIGHT
+
+        def initialize = @seconds = nil
+
+        # An answer came to what was asked while nothing else was under way.
+        def answered(exchange, round_trip)
+          return unless exchange.begun_at && exchange.sent_at
+          worked = [exchange.begun_at - exchange.sent_at - round_trip.to_f, 0].max
+          @seconds = @seconds ? @seconds + (worked - @seconds) * WEIGHT : worked
+        end
+
+        def slow?(round_trip) = !@seconds.nil? && @seconds > [SLOW, round_trip.to_f].max
+      end
+
+      # How much is asked of an origin at once, as a rule: a page with all that belongs to it, or one thing now and then. Connections are opened before it
+      # is known what will be asked, where that has been much, and not where it was little.
+      class ConcurrencyHistory
+        MOST = 1_000
+        private_constant :MOST
+
+        def initialize(record = nil)
+          @usual = record.is_a?(Integer) ? record.clamp(0, MOST) : 0
+          @most = 0
+        end
+
+        def seen(count)
+          @most = count if count > @most
+        end
+
+        # All is answered. What was usual fades when less is asked.
+        def over
+          return if @most.zero?
+          @usual = @most.clamp(@usual / 2, MOST)
+          @most = 0
+        end
+
+        def connections = [@usual, @most].max
+
+        def record = @usual
       end
     end
   end

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-require_relative "pipelining_policy/request_limit"
-require_relative "pipelining_policy/known_offenders"
+require_relative "pipeline"
+require_relative "stall_detector"
 
 module Hikyaku
   module HTTP
@@ -202,6 +202,133 @@ module Hikyaku
           hours = (HALF_LIFE * Math.log2(-@score) / 3_600.0).ceil
           "it will be tried again within #{hours} h"
         end
+      end
+
+      # How many answers a server gives on one connection, as far as it told or was seen to; and when that turns out to be wrong.
+      class RequestLimit
+        # How it was learnt: the server said so, it closed, or it said nothing any more.
+        WAYS = {"word" => :word, "closing" => :closing, "silence" => :silence}.freeze
+        HIGHEST = 1_000_000
+        FIELD = /\bmax\s*=\s*(\d{1,6})/i
+        private_constant :WAYS, :HIGHEST, :FIELD
+
+        attr_reader :most
+
+        def initialize(record = {})
+          @most = @way = @closed_after = nil
+          set(Integer(record["most"]).clamp(1, HIGHEST), WAYS.fetch(record["seen_by"], :word)) if record["most"]
+        end
+
+        # An answer came that may say how many follow it.
+        def met(response)
+          limit = response["keep-alive"].to_s[FIELD, 1]
+          set([limit.to_i + 1, 2].max, :word) if limit && @most.nil?
+        end
+
+        # See {PipeliningPolicy#closed_after}.
+        def closed_after(count, told: true)
+          set(count, told ? :word : :closing) if count.positive? && (told || count == @closed_after)
+          @closed_after = count
+        end
+
+        # The server gave so many answers, and then none.
+        def silent_after(count)
+          set(count, :silence) if count.positive?
+        end
+
+        # It was not the number that was at fault.
+        def forgive
+          set(nil, nil) if @way == :silence
+        end
+
+        # The server kept a connection open with that answer: if it said once that so many are all, that was for another reason.
+        def kept_open(count)
+          set(nil, nil) if @way == :word && count >= @most
+        end
+
+        # A connection still stood long after that answer: a server that closes after so many had closed it.
+        def outlasted(count)
+          set(nil, nil) if @way && @way != :silence && count >= @most
+        end
+
+        def record = {"most" => @most, "seen_by" => @way&.to_s}
+
+        private
+
+        def set(most, way)
+          @most = most
+          @way = way
+        end
+      end
+
+      # Servers of which it is known that they answer pipelined requests wrongly, and proxies that are too old for them.
+      module KnownOffenders
+        # By how the field Server begins.
+        NAMES = ["EFAServer/", "Microsoft-IIS/4.", "Microsoft-IIS/5.", "Netscape-Enterprise/3.", "Netscape-Enterprise/4.", "Netscape-Enterprise/5.",
+          "Netscape-Enterprise/6.", "WebLogic 3.", "WebLogic 4.", "WebLogic 5.", "WebLogic 6.", "Winstone Servlet Engine v0."].freeze
+        # RFC 9110, section 7.6.3: the protocol by which a proxy received the answer.
+        OLD = %r{(?:\A|,)\s*(?:HTTP/)?1\.0\s}i
+        private_constant :NAMES, :OLD
+
+        module_function
+
+        def name(response)
+          server = response["server"] or return
+          NAMES.find { |name| server.start_with?(name) }
+        end
+
+        def old_proxy?(response) = response.values("via").any? { |value| value.match?(OLD) }
+      end
+
+      # What the end of a connection teaches of its server.
+      module FailureClassifier
+        # Servers close what was idle for longer, and mean nothing by it, seconds.
+        STALE = 1.0
+        # An answer of such a status that is the last of its connection tells of an error, and not of how many the server gives.
+        ERRORS = (400..)
+        private_constant :STALE, :ERRORS
+
+        module_function
+
+        def draw(verdict, connection, cause, unanswered, wall)
+          case cause
+          when :corrupt, :doubtful then verdict.ban!(cause, wall)
+          when :balked
+            verdict.failed(:balked, wall)
+            verdict.limit.silent_after(connection.pipeline.answered) if unanswered_probe?(connection)
+          when :last then last(verdict, connection, unanswered)
+          when :closed, :reset then closed(verdict, connection, cause, unanswered, wall)
+          end
+        end
+
+        # Nothing came for long.
+        def draw_from_silence(verdict, connection, what, wall)
+          verdict.limit.silent_after(connection.pipeline.answered) if unanswered_probe?(connection)
+          verdict.failed(what, wall)
+        end
+
+        # What did not come, or was refused, comes no sooner, or is refused as well, by itself: then it was not the pipeline that was at fault.
+        def forgive(verdict, exchange, response, wall)
+          what = exchange.suspected or return
+          return unless (what == :balked) ? Pipeline::BALKS.include?(response.status) : StallDetector.late?(exchange)
+          verdict.forgive(what, wall)
+          exchange.suspected = nil
+        end
+
+        def unanswered_probe?(connection) = connection.probing && !connection.pipeline.midway?
+        private_class_method :unanswered_probe?
+
+        def last(verdict, connection, unanswered)
+          verdict.closed_after(connection.pipeline.answered) if unanswered.any? && !ERRORS.cover?(connection.pipeline.last_status)
+        end
+        private_class_method :last
+
+        def closed(verdict, connection, cause, unanswered, wall)
+          return if unanswered.empty?
+          verdict.closed_after(connection.pipeline.answered, told: false) if connection.rested < STALE
+          verdict.failed(connection.probing ? :discarded : cause, wall) if unanswered.size > 1
+        end
+        private_class_method :closed
       end
     end
   end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-require_relative "request_body"
+require_relative "../errors"
+require_relative "../request/pipe"
 
 module Hikyaku
   module HTTP
@@ -137,6 +138,118 @@ module Hikyaku
           @upload = nil
           raise
         end
+      end
+
+      # The body of one request, read as it is written: in chunks, or as many bytes as were announced.
+      #
+      # The last bytes are held back until it is sure that no more follow them: the server never has a whole request that is not the caller's.
+      class RequestBody
+        PIECE = 65_536 # bytes
+        private_constant :PIECE
+
+        attr_reader :awaited
+
+        def initialize(body, url, length)
+          @body = body
+          @url = url
+          @length = @left = length
+          @pipe = Request::Pipe.of(body)
+          @awaited = nil
+          @ended = false
+        end
+
+        def ended? = @ended
+
+        def nothing? = @length == 0
+
+        def next
+          bytes = (@left == 0) ? "" : read([@left, PIECE].compact.min)
+          return unless bytes
+          @left ? counted(bytes) : chunk(bytes)
+        end
+
+        private
+
+        def chunk(bytes)
+          @ended = bytes.empty?
+          RequestSerializer.chunk(bytes)
+        end
+
+        def counted(bytes)
+          @left -= bytes.bytesize
+          refuse("ended after #{@length - @left} of") if bytes.empty? && @left.positive?
+          refuse("has more than") if @left.negative? || (@left.zero? && more?)
+          @ended = @left.zero?
+          bytes unless bytes.empty?
+        end
+
+        # A pipe may never say that it has ended: what it has is what counts.
+        def more?
+          bytes = read(1)
+          @awaited = nil
+          !bytes.to_s.empty?
+        end
+
+        # Whoever drives may be somebody else: what goes wrong in reading is not to reach him as it is.
+        def read(count)
+          bytes = @pipe ? @body.read_nonblock(count, exception: false) : @body.read(count)
+          @awaited = (@pipe || Request::Pipe.of(@body) if bytes.is_a?(Symbol))
+          bytes.to_s.b unless @awaited
+        rescue => error
+          @awaited = nil
+          raise BodyFailed.new("the body for #{@url} could not be read: #{error.message} (#{error.class})", url: @url)
+        end
+
+        def refuse(what)
+          raise BodyFailed.new("the body for #{@url} #{what} the #{@length} bytes that were announced, by its size or the caller's Content-Length, and was broken off", url: @url)
+        end
+      end
+
+      # Requests as bytes. Each says as little as it may: in a slow uplink it is the requests that take the time.
+      module RequestSerializer
+        # What is compressed already: to offer codings for it would cost bytes and bring none.
+        COMPRESSED = %w[gif png jpg jpeg webp avif ico woff woff2 mp3 mp4 webm ogg zip gz br zst 7z pdf].freeze
+        # Whether a body of no bytes is announced: RFC 9110, section 8.6.
+        WITH_BODY = %w[POST PUT PATCH].freeze
+        private_constant :COMPRESSED, :WITH_BODY
+
+        module_function
+
+        def request(request, settings, route, first:)
+          target = route.absolute_form? ? request.address.url : request.address.target
+          out = "#{request.method} #{target} HTTP/1.1\r\n"
+          out.force_encoding(Encoding::BINARY)
+          out << "Host: " << request.address.origin.authority << "\r\n" unless request["host"]
+          out << "User-Agent: " << settings.user_agent << "\r\n" if first && settings.user_agent && !request["user-agent"]
+          out << "Accept-Encoding: " << settings.codings << "\r\n" if codings?(request, settings)
+          credentials = route.absolute_form? && route.credentials
+          out << "Proxy-Authorization: " << credentials << "\r\n" if credentials
+          request.headers.each { |name, value| out << name << ": " << value << "\r\n" }
+          body(out, request)
+        end
+
+        def chunk(bytes) = "#{bytes.bytesize.to_s(16)}\r\n".b << bytes << "\r\n"
+
+        def codings?(request, settings)
+          settings.codings && !request["accept-encoding"] && !request["range"] && !COMPRESSED.include?(request.address.extension)
+        end
+        private_class_method :codings?
+
+        def body(out, request)
+          case request.body
+          when nil then out << (WITH_BODY.include?(request.method) ? "Content-Length: 0\r\n\r\n" : "\r\n")
+          when String then out << "Content-Length: #{request.body.bytesize}\r\n\r\n" << request.body
+          else out << length(request) << "\r\n"
+          end
+        end
+        private_class_method :body
+
+        # Of a body that is read; among the fields it may stand already.
+        def length(request)
+          return "Transfer-Encoding: chunked\r\n" unless request.length
+          request["content-length"] ? "" : "Content-Length: #{request.length}\r\n"
+        end
+        private_class_method :length
       end
     end
   end

@@ -2,14 +2,12 @@
 
 require "openssl"
 require "socket"
+require_relative "../../version"
 require_relative "../content_coding"
+require_relative "../errors"
 require_relative "../parser"
 require_relative "../request"
-require_relative "../../version"
-require_relative "client_certificate"
-require_relative "entity_tags"
-require_relative "request_options"
-require_relative "timeouts"
+require_relative "response_matcher"
 
 module Hikyaku
   module HTTP
@@ -121,6 +119,106 @@ module Hikyaku
           path
         rescue OpenSSL::X509::StoreError
           raise ArgumentError, "ca_file #{path.inspect} has no certificate as PEM"
+        end
+      end
+
+      # How long each phase of a request may take, seconds.
+      class Timeouts
+        PHASES = {resolve: 10, connect: 10, handshake: 10, write: 30, first_byte: 60, head: 60, read: 30}.freeze
+        private_constant :PHASES
+
+        attr_reader :resolve
+        attr_reader :connect
+        attr_reader :handshake
+        attr_reader :write
+        attr_reader :first_byte
+        attr_reader :head
+        attr_reader :read
+
+        def initialize(**seconds)
+          unknown = seconds.keys - PHASES.keys
+          raise ArgumentError, "there is no timeout #{unknown.first.inspect}; there are #{PHASES.keys.join(", ")}, and total: of a request" if unknown.any?
+          PHASES.merge(seconds).each do |phase, value|
+            raise ArgumentError, "the timeout #{phase} is a number of seconds above 0, not #{value.inspect}" unless value.is_a?(Numeric) && value.positive?
+            instance_variable_set(:"@#{phase}", value)
+          end
+          freeze
+        end
+      end
+
+      # On what terms somebody waits for an answer, who may share it with others that have their own: a value.
+      class RequestOptions
+        attr_reader :total
+
+        def initialize(total: nil, retries: 0, raise_for_status: false)
+          @total = total
+          @retries = retries
+          @raise_for_status = raise_for_status
+          freeze
+        end
+
+        def retry?(before) = before < @retries
+
+        def objection(response) = (BadStatus.new(response) if @raise_for_status && response.bad?)
+      end
+
+      # Who this side of TLS is, for servers that ask: a certificate, those that vouch for it, and its key. RFC 8446, section 4.4.2.
+      class ClientCertificate
+        # What servers say to who does not show one: since TLS 1.3, and before it, when it may also mean something else.
+        WANTED = /certificate required/
+        PERHAPS_WANTED = /handshake failure/
+        private_constant :WANTED, :PERHAPS_WANTED
+
+        def self.advice(error)
+          case error&.message
+          when WANTED then "; the server wants to know who asks: give client_cert:"
+          when PERHAPS_WANTED then "; it may be that the server wants to know who asks: client_cert:"
+          end
+        end
+
+        def self.of(certificate, key, password)
+          return new(certificate, key, password) if certificate
+          raise ArgumentError, "client_key and client_key_password are of no use without client_cert" if key || password
+        end
+
+        def initialize(certificate, key, password)
+          @certificate, *@chain = certificates(certificate)
+          raise ArgumentError, "client_key is not given; with client_cert as an object it is an OpenSSL::PKey, or a file" if key.nil? && !path?(certificate)
+          @key = key_of(key || certificate, key ? :client_key : :client_cert, password)
+          raise ArgumentError, "client_key is not the key of client_cert" unless @certificate.check_private_key(@key)
+        end
+
+        def shown_by(context) = context.add_certificate(@certificate, @key, @chain)
+
+        def inspect = "#<#{self.class} #{@certificate.subject}>"
+
+        private
+
+        def path?(given) = given.is_a?(String) || given.respond_to?(:to_path)
+
+        def certificates(given)
+          all = path?(given) ? OpenSSL::X509::Certificate.load(read(given, :client_cert)) : Array(given)
+          return all if all.any? && all.all?(OpenSSL::X509::Certificate)
+          raise ArgumentError, "client_cert is a file with a certificate as PEM, an OpenSSL::X509::Certificate, or an Array of such"
+        rescue OpenSSL::X509::CertificateError
+          raise ArgumentError, "client_cert #{given.to_s.inspect} has no certificate as PEM"
+        end
+
+        # Without a password OpenSSL would ask for one at the terminal.
+        def key_of(given, name, password)
+          key = path?(given) ? OpenSSL::PKey.read(read(given, name), password || "") : given
+          return key if key.is_a?(OpenSSL::PKey::PKey) && key.private?
+          raise ArgumentError, "#{name} #{"#{given.to_s.inspect} " if path?(given)}is no private key: it is a file as PEM, or an OpenSSL::PKey"
+        rescue OpenSSL::PKey::PKeyError
+          raise ArgumentError, "#{name} #{given.to_s.inspect} has no private key as PEM that can be read #{password ? "with this client_key_password" : "without client_key_password"}"
+        end
+
+        # Who gives the key itself in place of its path is not to find it in a log.
+        def read(path, name)
+          raise ArgumentError, "#{name} is PEM; it is the path of a file, or an object of OpenSSL" if path.to_s.include?("-----BEGIN")
+          ::File.binread(path)
+        rescue SystemCallError => error
+          raise ArgumentError, "#{name} #{path.to_s.inspect} cannot be read (#{error.class}); it is a file as PEM"
         end
       end
     end

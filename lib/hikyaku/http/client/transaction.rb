@@ -1,8 +1,9 @@
 # frozen_string_literal: true
 
+require_relative "../address"
 require_relative "../content_coding"
+require_relative "../errors"
 require_relative "../response"
-require_relative "redirection"
 
 module Hikyaku
   module HTTP
@@ -230,6 +231,123 @@ module Hikyaku
           @exchange.cancel!
           @manager.failed(self, error)
         end
+      end
+
+      # One request on its way, until its answer is whole: what is repeated when a connection breaks off.
+      #
+      # Its listener is told `answered(response)`, then `came(bytes)` as often as needed, and `unfinished` whenever all that came so far was told and it was
+      # not the end, then `finished(seconds)`; or `failed(error)`. When
+      # the answer has to be fetched anew after it began, it is asked `restart`, and says whether that can be.
+      class Exchange
+        # RFC 9110, section 9.2.2: a repetition that fails is not repeated.
+        MOST_ATTEMPTS = 2
+        # Bytes of an answer that says that nothing has changed.
+        UNCHANGED_BYTES = 300.0
+        VALIDATORS = %w[if-none-match if-modified-since].freeze
+        private_constant :MOST_ATTEMPTS, :UNCHANGED_BYTES, :VALIDATORS
+
+        attr_reader :request
+        attr_reader :listener
+        attr_reader :number
+        attr_accessor :sent_at
+        attr_accessor :begun_at
+
+        attr_accessor :ends_at
+        attr_accessor :suspected
+
+        def initialize(request, listener, number:)
+          @request = request
+          @listener = listener
+          @number = number
+          @attempts = 0
+          @sent_at = @begun_at = nil
+          @canceled = @solitary = @led_elsewhere = false
+          @conditional = VALIDATORS.any? { |name| request[name] } unless request.headers.empty?
+        end
+
+        def conditional? = !!@conditional
+
+        def expected_bytes(mean) = conditional? ? UNCHANGED_BYTES : mean
+
+        def pipelined? = !@solitary && @request.pipelined?
+
+        # From now on it goes by itself: there was doubt about the answer that it had.
+        def solitary! = @solitary = true
+
+        def solitary? = @solitary
+
+        # It leads elsewhere, as its head says: what is left of it is wanted as far as it is soon there.
+        def led_elsewhere! = @canceled = @led_elsewhere = true
+
+        def led_elsewhere? = @led_elsewhere
+
+        # Nobody wants the answer any more.
+        def cancel! = @canceled = true
+
+        def canceled? = @canceled
+
+        # It is written, and counts as an attempt unless it turns out that the server never looked at it.
+        def sent!(now)
+          @sent_at = now
+          @begun_at = nil
+        end
+
+        # It was this one's turn, and the answer did not come, or not all of it: the server may have heard it.
+        def tried! = @attempts += 1
+
+        def again? = @request.idempotent? && @attempts < MOST_ATTEMPTS && (@begun_at.nil? || @listener.restart)
+
+        def inspect = "#<#{self.class} #{@number} #{@request.inspect}>"
+      end
+
+      # Where an answer leads, and what is asked there: RFC 9110, section 15.4.
+      class Redirection
+        STATUSES = [301, 302, 303, 307, 308].freeze
+        # After these a POST becomes a GET.
+        BECOMES_GET = [301, 302].freeze
+        # What is meant for one origin is not told to another.
+        CONFIDENTIAL = %w[authorization cookie proxy-authorization].freeze
+        # A request that has no body any more says nothing of one.
+        OF_A_BODY = /\Acontent-|\A(?:digest|repr-digest|last-modified)\z/
+        private_constant :STATUSES, :BECOMES_GET, :CONFIDENTIAL, :OF_A_BODY
+
+        def self.elsewhere?(status, headers) = STATUSES.include?(status) && !headers.assoc("location").nil?
+
+        def initialize(most)
+          @most = most
+        end
+
+        def follow(request, status, location, before:, own_cookie:)
+          address = address(request, location)
+          refuse(request, "more than #{@most} redirects") if before >= @most
+          refuse(request, "a redirect from https to #{address.url}, where everybody reads along") if request.address.origin.tls? && !address.origin.tls?
+          followed(request, status, address, headers(request, address, own_cookie))
+        end
+
+        private
+
+        def address(request, location)
+          Address.parse(location.dup.force_encoding(Encoding::UTF_8), base: request.address)
+        rescue InvalidURL => error
+          raise BadRedirect.new("#{request.address.url} redirects to what is no URL: #{error.message}", url: request.address.url)
+        end
+
+        def headers(request, address, own_cookie)
+          dropped = ["host"]
+          dropped << "cookie" unless own_cookie
+          dropped.concat(CONFIDENTIAL) unless address.origin == request.address.origin
+          request.headers.reject { |field| dropped.include?(field.first) }
+        end
+
+        def followed(request, status, address, headers)
+          if (status == 303 && request.method != "HEAD") || (BECOMES_GET.include?(status) && request.method == "POST")
+            return request.redirected(address, method: "GET", headers: headers.reject { |field| field.first.match?(OF_A_BODY) }, body: nil)
+          end
+          refuse(request, "a redirect with a body that was read already") if request.once?
+          request.redirected(address, headers: headers, body: request.body)
+        end
+
+        def refuse(request, why) = raise(BadRedirect.new("#{request.address.url} leads to #{why}", url: request.address.url))
       end
     end
   end
