@@ -96,7 +96,10 @@ class HTTPClientNoticesTest < Minitest::Test
 
   test "without one nothing is told, and what is none is refused" do
     Misbehaving.run(:well_behaved) { |server| assert_empty heard { client(instrumenter: nil).get(server.url) } }
-    assert_match(/instrument\(name, payload\)/, assert_raises(ArgumentError) { client(instrumenter: 5) }.message)
+    [-> { client(instrumenter: 5) }, -> { HTTP.instrumenter = 5 }].each do |give|
+      assert_match(/the instrumenter is a Integer; it has to have the method instrument\(name, payload\)/, assert_raises(ArgumentError, &give).message)
+    end
+    assert_nil HTTP.instrumenter
   end
 
   test "the one of all clients is that of those which are given none" do

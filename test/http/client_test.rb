@@ -250,7 +250,7 @@ class HTTPClientTest < Minitest::Test
     ["1", 0, -1, :soon, Float::NAN].each do |timeout|
       [-> { client.get("http://localhost/", timeout: timeout) }, -> { client.get(["http://localhost/"], timeout: timeout) },
         -> { client.fetch("http://localhost/", timeout: timeout) }, -> { client.open("http://localhost/", timeout: timeout) }].each do |ask|
-        assert_match(/timeout is .*, and has to be a number from 0.001/, assert_raises(ArgumentError, timeout.inspect, &ask).message)
+        assert_match(/timeout is .*; it has to be a number from 0.001/, assert_raises(ArgumentError, timeout.inspect, &ask).message)
       end
     end
   end

@@ -2,7 +2,6 @@
 
 require_relative "../support/clock"
 require_relative "../http"
-require_relative "cache"
 require_relative "client/fetch"
 require_relative "client/route"
 require_relative "client/driver"
@@ -70,7 +69,7 @@ module Hikyaku
       # @raise [ArgumentError]
       def initialize(memory: Memory.default_path, cache: false, headers: {}, attended: false, instrumenter: HTTP.instrumenter, **options)
         @attended = attended
-        @settings = Settings.new(cache: cache_of(cache), headers: headers, instrumenter: instrumenter, **options)
+        @settings = Settings.new(cache: cache, headers: headers, instrumenter: instrumenter, **options)
         @memory = memory.is_a?(Memory) ? memory : Memory.new(memory)
         begin_anew
       end
@@ -246,15 +245,6 @@ module Hikyaku
       def begin_anew
         @driver = Driver.new(attended: @attended)
         @manager = Dispatcher.new(@settings, @driver, @memory, clock: Support::Clock::WALL)
-      end
-
-      def cache_of(cache)
-        case cache
-        when true then Cache.new
-        when Integer then Cache.new(max_bytes: cache)
-        when false, nil then nil
-        else cache
-        end
       end
 
       def build(url, method: "GET", headers: NONE, params: nil, json: nil, form: nil, **more)

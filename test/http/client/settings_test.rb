@@ -12,12 +12,24 @@ class HTTPClientSettingsTest < Minitest::Test
   # Settings, and what the message says of them.
   WRONG = {
     {user_agent: "a\r\nX: y"} => /user-agent/, {user_agent: "a\0b"} => /user-agent/, {headers: {"A" => "b\nc"}} => /field a/, {timeouts: {total: 0}} => /total/, {timeouts: {total: "5"}} => /total/,
-    {timeouts: {read: nil}} => /read/, {timeouts: {reed: 1}} => /reed/, {max_connections: 0} => /max_connections/, {max_connections: nil} => /max_connections/, {limits: {heads: 1}} => /heads/
+    {timeouts: {read: nil}} => /read/, {timeouts: {reed: 1}} => /reed/, {max_connections: 0} => /max_connections/, {max_connections: nil} => /max_connections/, {limits: {heads: 1}} => /heads/,
+    {retries: 1.5} => /retries is 1\.5; it has to be a whole number from 0 to 20/, {retries: 21} => /retries/, {max_connections: 2.0} => /max_connections is 2\.0; it has to be a whole number/,
+    {max_redirects: 0.5} => /max_redirects/, {max_body_bytes: 1e6} => /max_body_bytes/, {max_body_bytes: Float::INFINITY} => /max_body_bytes/, {keep_idle: Float::NAN} => /keep_idle/,
+    {keep_idle: Complex(1, 2)} => /keep_idle/, {max_retry_wait: "1"} => /max_retry_wait/, {timeouts: {read: Complex(1, 2)}} => /read/, {timeouts: {read: Float::NAN}} => /read/,
+    {timeouts: {total: false}} => /total/, {timeouts: 5} => /timeouts/, {destinations: 5} => /destinations is a Integer; it has to have the method call/, {cookies: {}} => /cookies is a Hash; it has to have the methods parse and cookies/,
+    {instrumenter: 5} => /instrumenter is a Integer; it has to have the method instrument/, {cache: 1.5} => /cache/
   }.freeze
   private_constant :WRONG
 
   test "what is wrong is refused before anything is asked" do
     WRONG.each { |options, message| assert_match message, assert_raises(ArgumentError, options.inspect) { Settings.new(**options) }.message }
+  end
+
+  test "of one request as well" do
+    settings = Settings.new
+    {{retries: 1.5} => /retries is 1\.5; it has to be a whole number/, {timeout: "1"} => /timeout/, {timeout: false} => /timeout/}.each do |options, message|
+      assert_match message, assert_raises(ArgumentError, options.inspect) { settings.terms(**options) }.message
+    end
   end
 
   test "certificates that cannot be read are told with their file, before anything is asked" do

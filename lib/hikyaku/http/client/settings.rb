@@ -3,6 +3,8 @@
 require "openssl"
 require "socket"
 require_relative "../../version"
+require_relative "../../http"
+require_relative "../cache"
 require_relative "../content_coding"
 require_relative "../errors"
 require_relative "../parser"
@@ -44,30 +46,28 @@ module Hikyaku
         def initialize(timeouts: {}, max_connections: 6, pipelining: true, keep_idle: 30, max_redirects: 10, max_body_bytes: 67_108_864, user_agent: "hikyaku/#{VERSION}", decode: true,
           cache: nil, cookies: nil, proxy: :environment, unix_socket: nil, destinations: nil, ca_file: nil, verify: true, client_cert: nil, client_key: nil, client_key_password: nil,
           headers: {}, limits: {}, retries: 0, max_retry_wait: 60, raise_for_status: false, instrumenter: nil)
-          timeouts = timeouts.dup
-          total = timeouts.delete(:total)
-          @total = seconds(:total, total)
-          @timeouts = Timeouts.new(**timeouts)
-          @max_connections = checked(:max_connections, max_connections, 1..64)
+          raise ArgumentError, "timeouts is a #{timeouts.class}; it has to be a Hash of seconds" unless timeouts.is_a?(Hash)
+          @total = seconds(:total, timeouts[:total])
+          @timeouts = Timeouts.new(**timeouts.except(:total))
+          @max_connections = whole(:max_connections, max_connections, 1..64)
           @pipelining = pipelining
           @keep_idle = checked(:keep_idle, keep_idle, 0..)
-          @max_redirects = checked(:max_redirects, max_redirects, 0..50)
-          @max_body_bytes = checked(:max_body_bytes, max_body_bytes, 0..)
+          @max_redirects = whole(:max_redirects, max_redirects, 0..50)
+          @max_body_bytes = whole(:max_body_bytes, max_body_bytes, 0..)
           @user_agent = user_agent && Request.new("GET", "http://localhost/", headers: {"user-agent" => user_agent})["user-agent"]
           @codings = ContentCoding.accepted if decode
-          @cache = cache
+          @cache = cache_of(cache)
           @tags = EntityTags.new
-          @cookies = cookies
+          @cookies = responding(:cookies, cookies, :parse, :cookies)
           @unix_socket = unix_socket && socket(unix_socket, proxy, destinations)
           @proxy = (proxy unless @unix_socket)
-          @destinations = destinations
+          @destinations = responding(:destinations, destinations, :call)
           @tls_context = context(ca_file, verify)
           ClientCertificate.of(client_cert, client_key, client_key_password)&.shown_by(@tls_context)
-          @retries = checked(:retries, retries, 0..MOST_RETRIES)
+          @retries = whole(:retries, retries, 0..MOST_RETRIES)
           @max_retry_wait = checked(:max_retry_wait, max_retry_wait, 0..)
           @raise_for_status = raise_for_status
-          @instrumenter = instrumenter
-          raise ArgumentError, "the instrumenter is a #{instrumenter.class}; it has the method instrument(name, payload)" unless instrumenter.nil? || instrumenter.respond_to?(:instrument)
+          @instrumenter = HTTP.checked_instrumenter(instrumenter)
           @headers = Request.new("GET", "http://localhost/", headers: headers).headers
           Parser.new(:response, **limits)
           @limits = limits
@@ -76,16 +76,33 @@ module Hikyaku
 
         # Of one request.
         def terms(timeout: @total, retries: @retries, raise_for_status: @raise_for_status)
-          RequestOptions.new(total: seconds(:timeout, timeout), retries: checked(:retries, retries, 0..MOST_RETRIES), raise_for_status: raise_for_status)
+          RequestOptions.new(total: seconds(:timeout, timeout), retries: whole(:retries, retries, 0..MOST_RETRIES), raise_for_status: raise_for_status)
         end
 
         private
 
-        def seconds(name, value) = value && checked(name, value, SHORTEST..)
+        def seconds(name, value) = (checked(name, value, SHORTEST..) unless value.nil?)
 
-        def checked(name, value, range)
-          return value if value.is_a?(Numeric) && range.cover?(value)
-          raise ArgumentError, "#{name} is #{value.inspect}, and has to be a number from #{range.begin}#{" to #{range.end}" if range.end}"
+        def whole(name, value, range) = checked(name, value, range, Integer, "whole number")
+
+        def checked(name, value, range, kind = Numeric, words = "number")
+          return value if value.is_a?(kind) && range.cover?(value)
+          raise ArgumentError, "#{name} is #{value.inspect}; it has to be a #{words} from #{range.begin}#{" to #{range.end}" if range.end}"
+        end
+
+        def responding(name, object, *methods)
+          return object if object.nil? || methods.all? { |method| object.respond_to?(method) }
+          raise ArgumentError, "#{name} is a #{object.class}; it has to have the method#{"s" if methods.size > 1} #{methods.join(" and ")}"
+        end
+
+        def cache_of(cache)
+          case cache
+          when true then Cache.new
+          when Integer then Cache.new(max_bytes: cache)
+          when false, nil then nil
+          when Cache then cache
+          else raise ArgumentError, "cache is a #{cache.class}; it has to be true, false, a number of bytes, or a #{Cache}"
+          end
         end
 
         # The variables of the environment that name a proxy do not mean what is reached by a socket.
@@ -139,7 +156,7 @@ module Hikyaku
           unknown = seconds.keys - PHASES.keys
           raise ArgumentError, "there is no timeout #{unknown.first.inspect}; there are #{PHASES.keys.join(", ")}, and total: of a request" if unknown.any?
           PHASES.merge(seconds).each do |phase, value|
-            raise ArgumentError, "the timeout #{phase} is a number of seconds above 0, not #{value.inspect}" unless value.is_a?(Numeric) && value.positive?
+            raise ArgumentError, "the timeout #{phase} is a number of seconds above 0, not #{value.inspect}" unless value.is_a?(Numeric) && value.real? && value.positive?
             instance_variable_set(:"@#{phase}", value)
           end
           freeze
