@@ -240,6 +240,6 @@ class HTTPCacheTest < Minitest::Test
     answer("cache-control: max-age=60", "set-cookie: a=s3cret", "vary: cookie", request: ["authorization: s3cret", "cookie: s3cret"], body: "s3cret")
     found = ask("authorization: s3cret", "cookie: s3cret")
     assert_equal :fresh, kind(found)
-    [cache, found, found.stored, found.stored.entry, found.stored.inquiry, found.stored.entry.variance].each { |object| refute_includes object.inspect, "s3cret" }
+    [cache, found, found.stored, found.stored.entry, found.stored.request, found.stored.entry.vary].each { |object| refute_includes object.inspect, "s3cret" }
   end
 end

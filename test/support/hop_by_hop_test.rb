@@ -12,7 +12,7 @@ class HopByHopTest < Minitest::Test
   GIVEN = [*FIELDS.map { |name| [name, (name == "connection") ? "close, X-Hop" : "x"] }, %w[x-hop 1], %w[x-end 1]].freeze
 
   test "the cache keeps none of them" do
-    assert_equal [%w[x-end 1]], Hikyaku::HTTP::Cache::Fields.end_to_end(GIVEN)
+    assert_equal [%w[x-end 1]], Hikyaku::HTTP::Cache::HeaderFields.end_to_end(GIVEN)
   end
 
   test "the proxy passes none of them on" do

@@ -40,8 +40,8 @@ module PublicInterface
     Hikyaku::HTTP::BadStatus
     Hikyaku::HTTP::Canceled
     Hikyaku::HTTP::Cache
-    Hikyaku::HTTP::Cache::Found
-    Hikyaku::HTTP::Cache::Stored
+    Hikyaku::HTTP::Cache::Lookup
+    Hikyaku::HTTP::Cache::CachedResponse
     Hikyaku::Codec
     Hikyaku::Codec::Format
     Hikyaku::Codec::JSON
@@ -92,8 +92,8 @@ module PublicInterface
 
   def self.file_of(name)
     top, *words = name.split("::").map { |word| word.gsub(/([a-z])([A-Z])/, '\1_\2').downcase }
-    # Some folders only group, and errors stand together.
-    ["", "client/", "rails/", "support/"].product([words, [*words[..-2], "errors"]]).map { |group, path| "#{top}/#{group}#{path.join("/")}.rb" }
+    # Some folders only group, errors stand together, and small classes in the file of the one that uses them.
+    ["", "client/", "rails/", "support/"].product([words, [*words[..-2], "errors"], words[..-2]]).map { |group, path| "#{top}/#{group}#{path.join("/")}.rb" }
       .find { |file| File.file?(File.join(Architecture::LIB, file)) } || "#{top}.rb"
   end
   private_class_method :file_of

@@ -1,24 +1,17 @@
 # frozen_string_literal: true
 
 require_relative "../error"
-require_relative "address"
+require_relative "cache/cache_request"
 require_relative "cache/entry"
-require_relative "cache/found"
-require_relative "cache/inquiry"
-require_relative "cache/invalidation"
-require_relative "cache/reuse"
-require_relative "cache/shelf"
-require_relative "cache/stored"
-require_relative "cache/storing"
+require_relative "cache/lookup"
 require_relative "cache/validation"
 
 module Hikyaku
   module HTTP
-    # A private cache in memory: RFC 9111. It does no I/O and has no clock; who uses it says what time it is, and lets one thread in at a time.
+    # A private cache in memory: RFC 9111. It does no I/O and has no clock: the caller passes the time, and admits one thread at a time.
     #
-    # URLs are those of {Address#url}; a fragment does not count. Names of header fields are in lower case. An answer that is not public is
-    # given only to requests that say the same in every field that may name a user: Authorization, Cookie, X-API-Key and any other that is
-    # not known to name none.
+    # URLs are those of {Address#url}, and their fragments do not count. Names of header fields are in lower case. A response that is not public answers only
+    # requests that agree in every field that may identify a user: Authorization, Cookie, X-API-Key, and all others that are not known to identify none.
     #
     # @example
     #   cache = Hikyaku::HTTP::Cache.new(max_bytes: 8_388_608)
@@ -26,43 +19,43 @@ module Hikyaku
     #     body: "hello", requested_at: 0.0, received_at: 0.1)
     #   cache.find(method: "GET", url: "http://example.com/", headers: [], now: 30.0).fresh? # => true
     class Cache
-      MISS = Found.new(:miss)
-      UNSATISFIABLE = Found.new(:unsatisfiable)
+      MISS = Lookup.new(:miss)
+      UNSATISFIABLE = Lookup.new(:unsatisfiable)
       private_constant :MISS, :UNSATISFIABLE
 
-      # @param max_bytes [Integer] of all that is stored, with headers, keys and the objects that hold them, about
+      # @param max_bytes [Integer] about the size of all stored responses, with headers, keys and the objects that hold them
       # @param max_entry_bytes [Integer, nil] of one response; nil: an eighth of max_bytes
-      # @param heuristic [Boolean] whether an answer without a lifetime is used without asking for a tenth of the time since it was last
-      #   changed, a day at most: RFC 9111, section 4.2.2. It is not told of a change meanwhile
+      # @param heuristic [Boolean] whether a response without a lifetime is fresh for a tenth of the time since its last change, at most a day:
+      #   RFC 9111, section 4.2.2. The cache does not notice a change meanwhile
       # @raise [ConfigError]
       def initialize(max_bytes: 33_554_432, max_entry_bytes: nil, heuristic: false)
         @heuristic = heuristic
         @max_bytes = checked(:max_bytes, max_bytes)
         @max_entry_bytes = [checked(:max_entry_bytes, max_entry_bytes || (@max_bytes / 8)), @max_bytes].min
-        @shelf = Shelf.new(@max_bytes)
+        @entries = EntryStore.new(@max_bytes)
       end
 
-      # What there is for a request. One with validators or a Range of its own, or with no-store, is not answered.
+      # Looks a request up. The cache does not answer requests with validators or a Range of their own, or with no-store.
       # RFC 9111, section 4.
       #
       # @param method [String] in upper case
       # @param url [String]
       # @param headers [Array<Array(String, String)>] of the request
       # @param now [Float] seconds of the wall clock
-      # @return [Found]
+      # @return [Lookup]
       def find(method:, url:, headers:, now:)
-        inquiry = Inquiry.new(method, headers)
-        own = matching(key(url), inquiry).max_by { |entry| [entry.freshness.date, entry.received_at] } unless inquiry.passes_by?
-        if own && Reuse.allowed?(own, inquiry, now)
-          @shelf.touch(own)
-          return Found.new(:fresh, stored: Stored.new(own, inquiry: inquiry, now: now))
+        request = CacheRequest.new(method, headers)
+        match = matching(key(url), request).max_by { |entry| [entry.freshness.date, entry.received_at] } unless request.bypasses_cache?
+        if match&.usable?(request, now)
+          @entries.touch(match)
+          return Lookup.new(:fresh, stored: CachedResponse.new(match, request: request, now: now))
         end
-        return UNSATISFIABLE if inquiry.directives.include?("only-if-cached")
-        inquiry.passes_by? ? MISS : stale(@shelf[key(url)], own, inquiry, now)
+        return UNSATISFIABLE if request.directives.include?("only-if-cached")
+        request.bypasses_cache? ? MISS : stale(@entries[key(url)], match, request, now)
       end
 
-      # Takes a whole answer. What was stored for the request before, and is out of date with it, goes, whether this is kept or not.
-      # The answer to a HEAD changes the stored answer to a GET: RFC 9111, sections 3 and 4.3.5.
+      # Takes a complete response. It removes the responses that this one outdates, whether it stores this one or not.
+      # The response to a HEAD updates the stored response to a GET: RFC 9111, sections 3 and 4.3.5.
       #
       # @param method [String] in upper case
       # @param url [String]
@@ -72,58 +65,58 @@ module Hikyaku
       # @param body [String] as callers get it
       # @param requested_at [Float] seconds of the wall clock
       # @param received_at [Float] seconds of the wall clock
-      # @return [Stored, nil] nil when it must not be stored, is too large, or would never be of use
+      # @return [CachedResponse, nil] nil if the response must not be stored, is too large, or could never be used
       def store(method:, url:, request_headers:, status:, headers:, body:, requested_at:, received_at:)
-        inquiry = Inquiry.new(method, request_headers)
+        request = CacheRequest.new(method, request_headers)
         times = {requested_at: requested_at, received_at: received_at}
-        return head_answered(key(url), inquiry, status, headers, times) if inquiry.head?
-        return unless inquiry.get?
-        entry = Entry.new(url: key(url), status: status, headers: headers, body: body, inquiry: inquiry, heuristic: @heuristic, **times)
-        kept = keep?(entry, inquiry)
-        supersede(entry.url, inquiry) if kept || Storing.superseding?(status, inquiry)
-        return unless kept
-        @shelf.add(entry)
-        Stored.new(entry, inquiry: inquiry, now: received_at)
+        return update_by_head(key(url), request, status, headers, times) if request.head?
+        return unless request.get?
+        entry = Entry.new(url: key(url), status: status, headers: headers, body: body, request: request, heuristic: @heuristic, **times)
+        storable = storable?(entry, request)
+        supersede(entry.url, request) if storable || request.supersedes?(status)
+        return unless storable
+        @entries.add(entry)
+        CachedResponse.new(entry, request: request, now: received_at)
       end
 
-      # Takes a 304 to a request that was sent with the validators of a {Found}. RFC 9111, sections 3.2 and 4.3.4.
+      # Takes a 304 to a request with the validators of a {Lookup}. RFC 9111, sections 3.2 and 4.3.4.
       #
-      # @param stored [Stored] of the {Found}
+      # @param stored [CachedResponse] of the {Lookup}
       # @param headers [Array<Array(String, String)>] of the 304
       # @param requested_at [Float] seconds of the wall clock
       # @param received_at [Float] seconds of the wall clock
-      # @return [Stored, nil] the response, with the headers of the 304; nil where several were asked about and it does not say which
-      #   it means: then one has to ask again without validators
+      # @return [CachedResponse, nil] the response, with the headers of the 304; nil if the request validated several responses and the 304 does not
+      #   name one: repeat the request without validators
       def validated(stored, headers:, requested_at:, received_at:)
-        entry = Validation.meant(stored, headers) or return
+        entry = Validation.validated_entry(stored, headers) or return
         if Validation.agreeing?(entry, headers)
           times = {requested_at: requested_at, received_at: received_at}
-          renewed = entry.updated(headers, inquiry: stored.inquiry, **times)
-          renew(entry, renewed, headers, stored.inquiry, times) if @shelf.include?(entry)
+          updated = entry.updated(headers, request: stored.request, **times)
+          update(entry, updated, headers, stored.request, times) if @entries.include?(entry)
         end
-        Stored.new(renewed || entry, inquiry: stored.inquiry, now: received_at, validated: true)
+        CachedResponse.new(updated || entry, request: stored.request, now: received_at, validated: true)
       end
 
-      # Takes the answer to a method that is not safe: what is stored for its URL goes, and what it names of the same origin.
+      # Takes the response to an unsafe method. It removes what is stored for the URL, and for the URLs of the same origin that the response names.
       # RFC 9111, section 4.4.
       #
-      # @param method [String] in upper case; nothing happens for a safe one
+      # @param method [String] in upper case; a safe one has no effect
       # @param url [String]
-      # @param status [Integer] nothing happens for an error
-      # @param headers [Array<Array(String, String)>] of the answer
+      # @param status [Integer] an error has no effect
+      # @param headers [Array<Array(String, String)>] of the response
       # @return [void]
       def invalidate(method:, url:, status:, headers:)
-        Invalidation.urls(method: method, url: key(url), status: status, headers: headers).each { |gone| @shelf.remove_all(gone) }
+        Invalidation.urls(method: method, url: key(url), status: status, headers: headers).each { |outdated| @entries.remove_all(outdated) }
       end
 
-      # @return [Integer] that are taken, about
-      def bytes = @shelf.bytes
+      # @return [Integer] about the size of all stored responses
+      def bytes = @entries.bytes
 
-      # @return [Integer] stored responses
-      def size = @shelf.size
+      # @return [Integer] number of stored responses
+      def size = @entries.size
 
       # @return [void]
-      def clear = @shelf.clear
+      def clear = @entries.clear
 
       # @return [String]
       def inspect = "#<#{self.class} #{size} responses, #{bytes} of #{@max_bytes} bytes>"
@@ -132,7 +125,7 @@ module Hikyaku
 
       def checked(name, value)
         return value if value.is_a?(Integer) && !value.negative?
-        raise ConfigError, "the cache's #{name} is #{value.inspect[0, 40]}; it is a number of bytes, 0 or more"
+        raise ConfigError, "the cache's #{name} is #{value.inspect[0, 40]}: give a number of bytes, 0 or more"
       end
 
       def key(url)
@@ -140,44 +133,96 @@ module Hikyaku
         text.include?("#") ? text[0, text.index("#")] : text
       end
 
-      def matching(url, inquiry) = @shelf[url].select { |entry| entry.variance.matches?(inquiry) }
+      def matching(url, request) = @entries[url].select { |entry| entry.vary.matches?(request) }
 
-      def supersede(url, inquiry) = matching(url, inquiry).each { |entry| @shelf.remove(entry) }
+      def supersede(url, request) = matching(url, request).each { |entry| @entries.remove(entry) }
 
-      def keep?(entry, inquiry) = entry.bytes <= @max_entry_bytes && Storing.allowed?(entry, inquiry)
+      def storable?(entry, request) = entry.bytes <= @max_entry_bytes && entry.storable?(request)
 
-      def stale(entries, own, inquiry, now)
-        fallback = Stored.new(own, inquiry: inquiry, now: now) if own && Reuse.allowed_on_error?(own, now)
-        asked = Validation.asked(entries, own, inquiry)
-        return Found.new(:miss, fallback: fallback) if asked.empty?
-        @shelf.touch(asked.first)
-        stored = Stored.new(asked.first, inquiry: inquiry, now: now, asked: asked)
-        Found.new(:stale, stored: stored, validators: Validation.fields(asked, own), fallback: fallback)
+      def stale(entries, match, request, now)
+        fallback = CachedResponse.new(match, request: request, now: now) if match&.usable_on_error?(now)
+        candidates = Validation.candidates(entries, match, request)
+        return Lookup.new(:miss, fallback: fallback) if candidates.empty?
+        @entries.touch(candidates.first)
+        stored = CachedResponse.new(candidates.first, request: request, now: now, candidates: candidates)
+        Lookup.new(:stale, stored: stored, validators: Validation.fields(candidates, match), fallback: fallback)
       end
 
-      # Every response of that strong tag is renewed, those for other requests too: section 4.3.4. One that went meanwhile does not come back, and to what is for
-      # others as well nothing is added that is of one user.
-      def renew(entry, renewed, headers, inquiry, times)
-        twins = entry.strong? ? @shelf[entry.url].select { |other| other.etag == entry.etag && other.variance.meant_for?(inquiry) } : []
-        supersede(entry.url, inquiry)
+      # A 304 updates all responses with its strong tag, also those for other requests: section 4.3.4. It restores no response that was removed meanwhile, and
+      # adds nothing of one user to a response for others.
+      def update(entry, updated, headers, request, times)
+        twins = entry.strong? ? @entries[entry.url].select { |other| other.etag == entry.etag && other.vary.same_identity?(request) } : []
+        supersede(entry.url, request)
         twins.each do |twin|
-          next unless @shelf.include?(twin) && twin.variance.like?(renewed.variance)
-          @shelf.remove(twin)
-          updated = twin.updated(headers, **times)
-          @shelf.add(updated) if keep?(updated, inquiry)
+          next unless @entries.include?(twin) && twin.vary.like?(updated.vary)
+          @entries.remove(twin)
+          updated_twin = twin.updated(headers, **times)
+          @entries.add(updated_twin) if storable?(updated_twin, request)
         end
-        @shelf.add(renewed) if keep?(renewed, inquiry)
+        @entries.add(updated) if storable?(updated, request)
       end
 
-      def head_answered(url, inquiry, status, headers, times)
-        return if status != 200 || inquiry.passes_by?
-        updated = matching(url, inquiry).filter_map do |entry|
-          @shelf.remove(entry)
-          entry.updated(headers, inquiry: inquiry, **times) if Validation.unchanged?(entry, headers)
+      def update_by_head(url, request, status, headers, times)
+        return if status != 200 || request.bypasses_cache?
+        updated = matching(url, request).filter_map do |entry|
+          @entries.remove(entry)
+          entry.updated(headers, request: request, **times) if Validation.unchanged?(entry, headers)
         end
-        kept = updated.select { |entry| keep?(entry, inquiry) }.each { |entry| @shelf.add(entry) }.last
-        Stored.new(kept, inquiry: inquiry, now: times[:received_at]) if kept
+        stored = updated.select { |entry| storable?(entry, request) }.each { |entry| @entries.add(entry) }.last
+        CachedResponse.new(stored, request: request, now: times[:received_at]) if stored
       end
+
+      # The entries by URL. Above the limit the least recently used one goes.
+      class EntryStore
+        MAX_VARIANTS = 32 # of one URL
+        NONE = [].freeze
+        private_constant :MAX_VARIANTS, :NONE
+
+        attr_reader :bytes
+
+        def initialize(max_bytes)
+          @max_bytes = max_bytes
+          clear
+        end
+
+        def [](url) = @variants.fetch(url, NONE)
+
+        def size = @entries.size
+
+        def include?(entry) = @entries.key?(entry)
+
+        def add(entry)
+          remove(self[entry.url].first) while self[entry.url].size >= MAX_VARIANTS
+          (@variants[entry.url] ||= []) << entry
+          @entries[entry] = true
+          @bytes += entry.bytes
+          remove(@entries.first.first) while @bytes > @max_bytes
+        end
+
+        def remove(entry)
+          return unless @entries.delete(entry)
+          @bytes -= entry.bytes
+          variants = @variants[entry.url]
+          variants.delete_if { |other| other.equal?(entry) }
+          @variants.delete(entry.url) if variants.empty?
+        end
+
+        def remove_all(url) = self[url].dup.each { |entry| remove(entry) }
+
+        def touch(entry)
+          return unless @entries.delete(entry)
+          @entries[entry] = true
+          variants = @variants[entry.url]
+          variants.push(variants.delete_at(variants.index { |other| other.equal?(entry) }))
+        end
+
+        def clear
+          @variants = {}
+          @entries = {}.compare_by_identity
+          @bytes = 0
+        end
+      end
+      private_constant :EntryStore
     end
   end
 end

@@ -3,7 +3,7 @@
 module Hikyaku
   module HTTP
     class Cache
-      # Dates as HTTP writes them: RFC 9110, section 5.6.7. Letters in either case, GMT and no other zone, as RFC 9111, section 4.2, has it for caches.
+      # The date formats of HTTP: RFC 9110, section 5.6.7. Caches accept names in either case, and no time zone but GMT (RFC 9111, section 4.2).
       module HttpDate
         MONTHS = %w[jan feb mar apr may jun jul aug sep oct nov dec].freeze
         MONTH = "(?<month>#{MONTHS.join("|")})"
@@ -15,8 +15,8 @@ module Hikyaku
           /\A(?:mon|tue|wed|thu|fri|sat|sun) #{MONTH} (?<day>[ 0][1-9]|[12]\d|3[01]) #{TIME} (?<year>\d{4})\z/i
         ].freeze
         MAX_BYTES = 40
-        FAR = 50 * 365.25 * 86_400 # seconds
-        private_constant :MONTHS, :MONTH, :DAY, :TIME, :FORMATS, :MAX_BYTES, :FAR
+        FIFTY_YEARS = 50 * 365.25 * 86_400 # seconds
+        private_constant :MONTHS, :MONTH, :DAY, :TIME, :FORMATS, :MAX_BYTES, :FIFTY_YEARS
 
         module_function
 
@@ -26,15 +26,15 @@ module Hikyaku
           return seconds(match, match[:year].to_i) if match[:year].size == 4
           century = Time.at(now).utc.year / 100 * 100
           date = seconds(match, century + match[:year].to_i)
-          # More than fifty years ahead means the century before.
-          (date && date - now > FAR) ? seconds(match, century - 100 + match[:year].to_i) : date
+          # A year of two digits that is more than fifty years ahead belongs to the past century.
+          (date && date - now > FIFTY_YEARS) ? seconds(match, century - 100 + match[:year].to_i) : date
         end
 
         def write(now) = Time.at(now).utc.strftime("%a, %d %b %Y %H:%M:%S GMT").b.freeze
 
         def seconds(match, year)
           day, month = match[:day].to_i, MONTHS.index(match[:month].downcase) + 1
-          return unless Time.utc(year, month, day).day == day # the 31st of February is in March
+          return unless Time.utc(year, month, day).day == day # Time.utc turns February 31 into March 3
           Time.utc(year, month, day, match[:hour].to_i, match[:minute].to_i, match[:second].to_i).to_i
         end
         private_class_method :seconds

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "uri"
-require_relative "../cache/invalidation"
+require_relative "../cache/validation"
 require_relative "../errors"
 require_relative "../response"
 require_relative "origin_pool"

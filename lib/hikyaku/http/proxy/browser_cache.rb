@@ -1,8 +1,7 @@
 # frozen_string_literal: true
 
 require "digest"
-require_relative "../cache/directives"
-require_relative "../cache/freshness"
+require_relative "../cache/entry"
 require_relative "header_filter"
 
 module Hikyaku

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../cache/directives"
+require_relative "../cache/header_fields"
 
 module Hikyaku
   module HTTP

@@ -3,7 +3,7 @@
 require "openssl"
 require "securerandom"
 require_relative "../address"
-require_relative "../cache/invalidation"
+require_relative "../cache/validation"
 require_relative "browser_cache"
 require_relative "client_pool"
 require_relative "page_log"

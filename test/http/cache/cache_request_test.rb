@@ -4,7 +4,7 @@ require "test_helper"
 require_relative "scenario"
 
 # RFC 9111, section 4.1: which requests a stored response answers.
-class HTTPCacheVaryTest < Minitest::Test
+class HTTPCacheRequestTest < Minitest::Test
   include CacheScenario
 
   FRESH = "cache-control: max-age=60"
