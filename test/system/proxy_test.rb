@@ -11,7 +11,7 @@ class ProxySystemTest < Minitest::Test
   PIXEL = ["47494638396101000100800000000000ffffff21f90401000000002c00000000010001000002024401003b"].pack("H*")
   private_constant :PIXEL
 
-  # A page of forty images, one style sheet and one script.
+  # A page of forty images, one style sheet and one script; at /script the page's own script adds a cookie first.
   class Site < Misbehaving::WellBehaved
     COUNT = 40
     HTML = <<~PAGE
@@ -51,6 +51,7 @@ class ProxySystemTest < Minitest::Test
       when %r{\A/i/} then ["image/gif", PIXEL]
       when "/s.css" then ["text/css", "body { color: rgb(1, 2, 3) }"]
       when "/s.js" then ["text/javascript", "window.ran = true"]
+      when "/script" then ["text/html", HTML.sub("<title>", "<script>document.cookie = 'seen=1'</script><title>")]
       when "/strict" then ["text/html; charset=utf-8", STRICT]
       else ["text/html", (request.method == "POST") ? "<p>posted</p>" : HTML]
       end
@@ -87,6 +88,17 @@ class ProxySystemTest < Minitest::Test
       assert_includes page.text("ul"), "is pipelined"
       assert_operator page.js("document.querySelectorAll('svg:first-of-type rect').length"), :>=, Site::COUNT + 3
       assert_empty page.complaints
+    end
+  end
+
+  test "a cookie that a script of the page adds doubles no request for what a shared cache may give" do
+    Misbehaving.run(Site.new(kept: "max-age=60")) do |server|
+      page = @browser.page
+      page.visit(server.url("/script"))
+      page.until("it did not load") { page.js("document.readyState") == "complete" }
+      assert_equal [Site::COUNT, "seen=1"], page.js("[[...document.images].filter((image) => image.naturalWidth === 1).length, document.cookie]")
+      asked = server.log.map { |entry| entry[2] }.grep(%r{\A/[is]}).tally
+      assert_equal [Site::COUNT + 3, [1]], [asked.size, asked.values.uniq]
     end
   end
 

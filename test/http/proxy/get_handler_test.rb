@@ -90,6 +90,34 @@ class HTTPProxyGetHandlerTest < Minitest::Test
     assert_fetched(%w[/a.css /a.js /a.png], PAGE + " " * 4_300_000 + "<img src=/late.png>")
   end
 
+  # Fields of an image, and whether a request with a further cookie is answered with the image that was fetched without.
+  SHAREABLE = {
+    ["Cache-Control: max-age=60"] => true, ["Cache-Control: public, max-age=60", "Vary: DNT"] => true, ["Expires: Thu, 01 Jan 2099 00:00:00 GMT"] => true,
+    ["Last-Modified: Thu, 01 Jan 2004 00:00:00 GMT"] => true, [] => false, ['ETag: "a"'] => false, ["Cache-Control: private, max-age=60"] => false,
+    ["Cache-Control: no-store"] => false, ["Cache-Control: no-cache, max-age=60"] => false, ["Cache-Control: max-age=0"] => false,
+    ["Cache-Control: max-age=60, s-maxage=0"] => false, ["Cache-Control: max-age=60", "Age: 60"] => false, ["Cache-Control: max-age=60", "Vary: Accept, cookie"] => false,
+    ["Cache-Control: max-age=60", "Vary: *"] => false, ["Cache-Control: max-age=60", "Set-Cookie: a=b"] => false
+  }.freeze
+  private_constant :SHAREABLE
+
+  test "a request with a further cookie gets what a shared cache could give to it, and of what it could not, no more of the kind waits" do
+    SHAREABLE.each do |fields, given|
+      way = Misbehaving::AsTold.new do |request, _|
+        type, body, more = (request.path == "/page.html") ? ["text/html", "<img src=/a.png><img src=/b.png>", []] : ["image/png", request.headers["cookie"].to_s, fields]
+        [*["HTTP/1.1 200 OK", "Content-Type: #{type}", "Content-Length: #{body.bytesize}", *more].map { |line| "#{line}\r\n" }, "\r\n", body].join
+      end
+      Misbehaving.run(way) do |server|
+        run_proxy do |proxy|
+          get(proxy, server, "/page.html", "Accept: text/html", "Cookie: a=1")
+          wait_until { server.log.size == 3 }
+          assert_equal given ? "a=1" : "a=1; b=2", get(proxy, server, "/a.png", "Accept: image/avif,*/*", "Cookie: a=1; b=2").last, fields.inspect
+          assert_equal [given ? 3 : 4, given ? 1 : 0], [server.log.size, proxy.user_state.prefetcher.size], fields.inspect
+          assert_equal "a=2", get(proxy, server, "/b.png", "Accept: image/avif,*/*", "Cookie: a=2").last
+        end
+      end
+    end
+  end
+
   test "when all connections of a browser end, and when it asks for another page, what was not sent yet is not fetched" do
     targets = Array.new(30) { |i| "/#{i}.png" }
     page = targets.map { |target| "<img src=#{target}>" }.join

@@ -48,6 +48,21 @@ class HTTPProxyPrefetcherTest < Minitest::Test
     end
   end
 
+  test "a request with further cookies takes it, and one without a cookie of it, with another value or from another browser does not" do
+    agent = %w[user-agent one]
+    given = {"a=b" => true, "a=b; c=d" => true, "c=d; a=b" => true, "a=b;c=d;e" => true, "c=d" => false, "a=c; b=b" => false, "a=bc" => false, "" => false}
+    cases = given.map { |cookie, taken| [[agent, ["cookie", cookie]], taken] }
+    cases += [%w[user-agent two], %w[authorization x], %w[range bytes=0-1]].map { |field| [[agent, %w[cookie a=b;c=d], field], false] }
+    serving do |origin|
+      cases.each do |said, taken|
+        fetch(origin, %w[/a], page: page, said: [agent, %w[cookie a=b]])
+        found = @prefetcher.take(address(origin, "/a"), headers: said, credentials: "with other cookies", now: now)
+        assert_equal taken, !found.nil?, said.inspect
+        @prefetcher.drop([address(origin, "/a").url])
+      end
+    end
+  end
+
   test "so many are kept, and no more" do
     serving(max: 3) do |origin|
       fetch(origin, %w[/a /b /a /c /d], page: (first = page))
@@ -167,10 +182,10 @@ class HTTPProxyPrefetcherTest < Minitest::Test
 
   def page = Proxy::PageLog::Page.new(PAGE, prefetch: true, now: now)
 
-  def fetch(origin, targets, page:, others: [], client: @client)
+  def fetch(origin, targets, page:, others: [], client: @client, said: SAID)
     urls = targets.map { |target| address(origin, target).url } + others
     inlines = urls.map { |url| Proxy::Scanner::Subresource.new(kind: :image, url: url) }
-    @prefetcher.fetch(inlines, page: page, client: client, origin: address(origin, "/").origin, headers: SAID, credentials: "ada", now: now, url: PAGE)
+    @prefetcher.fetch(inlines, page: page, client: client, origin: address(origin, "/").origin, headers: said, credentials: "ada", now: now, url: PAGE)
   end
 
   def take(origin, target, said = SAID) = @prefetcher.take(address(origin, target), headers: said, credentials: "ada", now: now)

@@ -31,6 +31,27 @@ module Hikyaku
         Entry = Struct.new(:number, :fresh_until, :credentials, :validator)
         private_constant :Browser, :Entry
 
+        class << self
+          # Nil if the browser does not store the response. Chromium stores one with "Vary: Cookie" for all cookies; another browser revalidates it.
+          def remaining_lifetime(response, now)
+            directives = directives_of(response)
+            return if ![200, 304].include?(response.status) || directives.include?("no-store")
+            return 0 if directives.include?("no-cache") || HeaderFilter.varies_by_anything?(response)
+            Cache::Freshness.new(status: 200, headers: response.headers, directives: directives, requested_at: now, received_at: now, heuristic: true).remaining(now)
+          end
+
+          # Whether a shared cache, and the browser's own, could give the response to a request with other cookies: RFC 9111, sections 3, 4 and 5.2.2.
+          def shareable?(response, now = Time.now.to_f)
+            return false unless response.status == 200 && response["set-cookie"].nil? && !response["vary"].to_s.match?(/\bcookie\b/i)
+            directives = directives_of(response)
+            !directives.include?("private") && directives.least("s-maxage") != 0 && remaining_lifetime(response, now).to_f.positive?
+          end
+
+          private
+
+          def directives_of(response) = Cache::Directives.parse([response["cache-control"]].compact)
+        end
+
         def initialize(max: MAX, clock: -> { Time.now.to_f })
           @max = max
           @clock = clock
@@ -51,7 +72,7 @@ module Hikyaku
 
         # The browser got a complete response, or a 304.
         def store(address, headers, response, credentials:)
-          seconds = lifetime_of(response)
+          seconds = BrowserCache.remaining_lifetime(response, @clock.call)
           validator = !(response["etag"] || response["last-modified"]).nil?
           @lock.synchronize do
             before = @entries.delete(key = digest(address.url))
@@ -117,16 +138,6 @@ module Hikyaku
 
         # The browser's own revalidation gives the proxy nothing to store, and the proxy does not store "Vary: *": RFC 9111, section 4.1.
         def proxy_stores?(response, before) = (response.status == 200 || before) && !HeaderFilter.varies_by_anything?(response)
-
-        # Nil if the browser does not store the response. Chromium stores one with "Vary: Cookie" for all cookies; another browser revalidates it.
-        def lifetime_of(response)
-          directives = Cache::Directives.parse([response["cache-control"]].compact)
-          return if ![200, 304].include?(response.status) || directives.include?("no-store")
-          return 0 if directives.include?("no-cache") || HeaderFilter.varies_by_anything?(response)
-          now = @clock.call
-          freshness = Cache::Freshness.new(status: 200, headers: response.headers, directives: directives, requested_at: now, received_at: now, heuristic: true)
-          freshness.lifetime - freshness.age(now)
-        end
 
         def no_cache?(headers)
           headers.any? { |name, value| %w[cache-control pragma].include?(name) && Cache::Directives.parse([value]).include?("no-cache") }

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../support/clock"
+require_relative "browser_cache"
 require_relative "browser_connection"
 require_relative "errors"
 require_relative "forwarding"
@@ -26,7 +27,7 @@ module Hikyaku
           @via = upstream.via
           @address = upstream.address
           @headers = upstream.headers
-          @credentials = user_state.credentials(@headers)
+          @credentials = @cache_credentials = user_state.credentials(@headers)
           @kind = HeaderFilter.kind(@address, @headers)
           @started = @framed = @left = @mistaken = false
         end
@@ -88,11 +89,16 @@ module Hikyaku
           stream = @stream = prefetch.response
           return if stream.status == 407 # see {Forwarding.check_status}
           return if prefetch.shortened? && HeaderFilter.refused?(stream.status)
-          return unless prefetch.suits?(@headers, stream)
+          unless prefetch.suits?(@headers, stream)
+            @user_state.prefetcher.drop_like(prefetch) unless prefetch.same_identity?(@headers) || BrowserCache.shareable?(stream)
+            return
+          end
+          @cache_credentials = @user_state.credentials(prefetch.headers)
           return send_not_modified(stream) if not_modified?(stream)
           stream.done? ? send_whole(stream.status, stream, stream.read) : send_stream(stream)
         rescue RequestFailed
           raise BrowserConnection::Disconnected if @left
+          @cache_credentials = @credentials
           nil
         ensure
           stream&.close
@@ -215,7 +221,7 @@ module Hikyaku
         end
 
         def stored(response)
-          @user_state.browser_cache.store(@address, @headers, response, credentials: @credentials) unless @headers.any? { |name, _| name == "range" }
+          @user_state.browser_cache.store(@address, @headers, response, credentials: @cache_credentials) unless @headers.any? { |name, _| name == "range" }
         end
       end
     end

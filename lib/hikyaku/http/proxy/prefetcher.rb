@@ -79,11 +79,14 @@ module Hikyaku
 
         # The prefetch for a request, or nil.
         def take(address, headers:, credentials:, now:)
-          found = @store.take([credentials, address.url], now) or return
-          return found if found.same_identity?(headers)
+          found = @store.take([credentials, address.url], now) { |prefetch| prefetch.cookies_added?(headers) } or return
+          return found if found.same_identity?(headers) || found.cookies_added?(headers)
           found.response.cancel
           nil
         end
+
+        # The page has other cookies now, on which the responses of this kind may depend.
+        def drop_like(prefetch) = @store.drop { |_, other| other.like?(prefetch) }
 
         # The browser requests another page.
         def open_page(credentials, to: nil, from: nil)

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../../support/clock"
+require_relative "../browser_cache"
 require_relative "../header_filter"
 
 module Hikyaku
@@ -24,13 +25,19 @@ module Hikyaku
           # Whether the server would have answered a request with these fields alike: RFC 9110, section 12.5.5. If the response depends on anything, all fields must
           # be the same; so must fields that a script added.
           def suits?(headers, head)
-            return false unless accepted?(headers)
+            return false unless accepted?(headers) && (same_identity?(headers) || BrowserCache.shareable?(head))
             needed = HeaderFilter.decisive_vary(head, kind, headers)
             return same?(sent, headers, needed | HeaderFilter.unknown(headers)) unless needed.include?("*")
             !HeaderFilter.varies_by_anything?(head) && same?(sent, headers, (sent + headers).map(&:first) - NOT_COMPARED)
           end
 
           def same_identity?(headers) = same?(self.headers, headers, IDENTIFYING)
+
+          # Whether the same browser sends the request without credentials, and with the same cookies and others: a script of the page may have added them. It never
+          # omits or changes a cookie of the prefetch, as another user's request would.
+          def cookies_added?(headers)
+            headers.assoc("authorization").nil? && same?(self.headers, headers, SAME_BROWSER) && (cookies(self.headers) - cookies(headers)).empty?
+          end
 
           def pending? = !response.done?
 
@@ -48,14 +55,17 @@ module Hikyaku
 
           def same?(one, other, names) = names.all? { |name| values(one, name) == values(other, name) }
 
+          def cookies(headers) = values(headers, "cookie").flat_map { |value| value.split(/;\s*/) }
+
           def values(headers, name) = headers.filter_map { |each, value| value if each == name }
         end
 
         # A response is for requests with the same user, and for the same range.
         IDENTIFYING = %w[cookie authorization range].freeze
+        SAME_BROWSER = %w[authorization range user-agent].freeze
         # {RequestHeaders} has no Via, the proxy evaluates the conditions itself, and {Prefetch#suits?} has compared Accept.
         NOT_COMPARED = %w[via accept if-none-match if-modified-since].freeze
-        private_constant :IDENTIFYING, :NOT_COMPARED
+        private_constant :IDENTIFYING, :SAME_BROWSER, :NOT_COMPARED
 
         # Prefetches that the browser has not requested yet, within limits of number, bytes and time. While there are any, a thread removes the expired ones.
         #
@@ -119,8 +129,13 @@ module Hikyaku
             end
           end
 
-          def take(key, now)
-            found = @lock.synchronize { @prefetches[key]&.tap { |prefetch| forget(key => prefetch) } } or return
+          # The block says whether a prefetch with other credentials may answer the request.
+          def take(key, now, &other)
+            found = @lock.synchronize do
+              key = other_key(key.last, &other) unless @prefetches.key?(key)
+              @prefetches[key]&.tap { |prefetch| forget(key => prefetch) }
+            end
+            return unless found
             return found.tap { found.response.take! } unless expired?(found, now)
             found.response.cancel
             nil
@@ -158,6 +173,8 @@ module Hikyaku
           end
 
           def attach(prefetch) = prefetch.response.attach(self, prefetch.entry) { |head| @on_head&.call(prefetch, head) }
+
+          def other_key(url) = @prefetches.find { |(_, other), prefetch| other == url && yield(prefetch) }&.first
 
           # Another prefetch may have replaced it meanwhile.
           def forget(gone)
