@@ -169,19 +169,20 @@ class HTTPProxyTest < Minitest::Test
     end
   end
 
-  test "without descriptors left it waits, and goes on when there are some" do
+  test "without descriptors left it waits before each try, and goes on when there are some" do
     with(:well_behaved) do |server, proxy|
       listener = proxy.instance_variable_get(:@server)
-      tries, short = 0, true
+      tries, short = [], true
       listener.define_singleton_method(:accept_nonblock) do |**options|
-        tries += 1
+        tries << Process.clock_gettime(Process::CLOCK_MONOTONIC)
         raise Errno::EMFILE if short
         singleton_class.remove_method(:accept_nonblock)
         accept_nonblock(**options)
       end
       browser = connect(proxy)
-      sleep 0.3
-      assert_operator tries, :<=, 20
+      # Each time it tries twice: to accept the connection, and to reject it. The pause is a quarter of a second.
+      wait_until { tries.size >= 5 }
+      assert_operator tries[4] - tries[0], :>=, 2 * 0.25
       short = false
       assert_equal 200, ask(browser, "GET #{server.url("/a")} HTTP/1.1\r\nHost: a\r\n\r\n").first
     end

@@ -25,7 +25,8 @@ module Hikyaku
           # Whether the server would have answered a request with these fields alike: RFC 9110, section 12.5.5. If the response depends on anything, all fields must
           # be the same; so must fields that a script added.
           def suits?(headers, head)
-            return false unless accepted?(headers) && (same_identity?(headers) || BrowserCache.shareable?(head))
+            return false unless accepted?(headers)
+            return false unless same_identity?(headers) || BrowserCache.shareable?(head)
             needed = HeaderFilter.decisive_vary(head, kind, headers)
             return same?(sent, headers, needed | HeaderFilter.unknown(headers)) unless needed.include?("*")
             !HeaderFilter.varies_by_anything?(head) && same?(sent, headers, (sent + headers).map(&:first) - NOT_COMPARED)
