@@ -40,6 +40,17 @@ class StyleTest < Minitest::Test
     end
   end
 
+  # Ruby 3.1 runs no version of these without known vulnerabilities, so only the Gemfiles for Ruby 3.2 and later exclude them.
+  VULNERABLE_IN_TESTS = {"nokogiri" => "1.19.3", "sqlite3" => "2.9.5"}.freeze
+
+  test "the Gemfiles for Ruby 3.2 and later accept no version with a known vulnerability" do
+    %w[rails_8_1 turbo_rails].each do |name|
+      gemfile = Bundler::Dsl.new.tap { |dsl| dsl.eval_gemfile(File.join(ROOT, "gemfiles/#{name}.gemfile")) }
+      requirements = gemfile.dependencies.to_h { |dependency| [dependency.name, dependency.requirement] }
+      VULNERABLE_IN_TESTS.each { |gem, version| refute requirements.fetch(gem).satisfied_by?(Gem::Version.new(version)), "#{name}: #{gem} #{version}" }
+    end
+  end
+
   test "lock files name no registry but the public ones" do
     locks = Dir["{Gemfile,gemfiles/*.gemfile}.lock", base: ROOT]
     assert_includes locks, "Gemfile.lock"
