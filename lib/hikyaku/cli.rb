@@ -4,7 +4,7 @@ require_relative "error"
 require_relative "version"
 
 module Hikyaku
-  # The command line: `hikyaku COMMAND`, each command in a file of its own below cli/, loaded when it is called.
+  # The command line: `hikyaku COMMAND`. The file of a command below cli/ is loaded when it is called.
   #
   # Exit codes: 0 done, 1 it did not work, 2 it was asked for in a wrong way, 130 interrupted, 141 nobody reads the output.
   module CLI
@@ -38,9 +38,14 @@ module Hikyaku
       "proxy" => "Run a proxy that makes slow, long links feel fast to a browser",
       "version" => "Print the version"
     }.freeze
+    # Files of the commands that share one; the others have a file of their name.
+    FILES = {
+      "publish" => "client", "subscribe" => "client", "disconnect" => "client",
+      "queues" => "broker_client", "dead" => "broker_client", "identities" => "broker_client", "explain" => "broker_client", "version" => "command"
+    }.freeze
     # Errors of what was given, not of what was tried.
     MISTAKES = [UsageError, ConfigError, InvalidTopic, InvalidMatcher, InvalidUpdate, LimitExceeded].freeze
-    private_constant :MISTAKES
+    private_constant :FILES, :MISTAKES
 
     module_function
 
@@ -74,27 +79,20 @@ module Hikyaku
       complain(stderr, "#{error.class}: #{gist(error)} (HIKYAKU_DEBUG=1 shows where)", 1)
     end
 
-    # In which encoding arguments come depends on the locale; what they mean does not.
-    #
-    # @param text [String]
-    # @return [String]
-    # @raise [UsageError]
+    # The encoding of arguments depends on the locale; their meaning does not.
     def utf8(text)
       text = text.dup.force_encoding(Encoding::UTF_8)
       return text if text.valid_encoding?
       raise UsageError, "#{text.scrub("?")[0, 60].inspect} is not valid UTF-8"
     end
 
-    # @param name [String, nil]
-    # @return [Class] of the command
-    # @raise [UsageError]
     def command(name)
       raise UsageError, "give a command: #{COMMANDS.keys.join(", ")}; hikyaku --help says more" unless name
       unless COMMANDS.key?(name)
         close = suggest(name, COMMANDS.keys)
         raise UsageError, "unknown command #{printable(name)}#{close ? "; did you mean #{close}?" : "; hikyaku --help lists them"}"
       end
-      require_relative "cli/#{name}"
+      require_relative "cli/#{FILES.fetch(name, name)}"
       const_get(name.capitalize)
     end
 
@@ -114,7 +112,6 @@ module Hikyaku
     # @return [String] without what a terminal would obey, but with its lines
     def plain(text) = text.gsub(/[[\p{Cntrl}\p{Cf}]&&[^\n]]/) { |character| format("\\u%04x", character.ord) }
 
-    # @return [String]
     def help
       width = COMMANDS.keys.map(&:size).max
       <<~TEXT

@@ -1,13 +1,12 @@
 # frozen_string_literal: true
 
 require_relative "error"
-require_relative "config/address"
+require_relative "config/types"
 require_relative "config/issuer"
 require_relative "config/rules"
 require_relative "config/settings"
 require_relative "config/sources"
 require_relative "config/suggestion"
-require_relative "config/yaml_file"
 
 module Hikyaku
   # The settings of a hub: immutable, validated, with documented defaults (docs/configuration.md).

@@ -2,13 +2,11 @@
 
 require_relative "config"
 require_relative "error"
-require_relative "server/date_header"
-require_relative "server/parent_pipe"
+require_relative "server/middleware"
+require_relative "server/sidecar/hub_process"
 require_relative "server/listener"
 require_relative "server/log"
 require_relative "server/open_files"
-require_relative "server/health_endpoints"
-require_relative "server/request_log"
 require_relative "server/signal_handling"
 require_relative "web/engine_choice"
 

@@ -5,20 +5,14 @@ require_relative "hub"
 require_relative "server/open_files"
 require_relative "server/puma_timeouts"
 require_relative "web/authorization"
-require_relative "web/body_limit"
-require_relative "web/challenge"
+require_relative "web/request"
+require_relative "web/problem"
 require_relative "web/change"
-require_relative "web/disconnect"
 require_relative "web/engine_choice"
-require_relative "web/live_metrics"
-require_relative "web/gap_policy"
 require_relative "web/authenticator"
 require_relative "web/metadata"
 require_relative "web/origins"
-require_relative "web/problem"
 require_relative "web/publish"
-require_relative "web/refusals"
-require_relative "web/request"
 require_relative "web/subscribe"
 require_relative "web/subscriptions"
 require_relative "web/subscription_reader"
@@ -296,6 +290,43 @@ module Hikyaku
     def challenge(problem)
       return {} unless problem.challenge?
       {"www-authenticate" => Challenge.header(problem.code, resource_metadata: @metadata.url)}
+    end
+
+    # Counts what was refused, by reason. Thread-safe.
+    class Refusals
+      REASONS = {
+        400 => "malformed", 401 => "no_token", 403 => "insufficient_scope", 404 => "not_found", 405 => "method_not_allowed",
+        412 => "memory_lost", 413 => "too_large", 422 => "key_reused", 429 => "too_many_connections", 500 => "error",
+        503 => "stopping"
+      }.freeze
+      private_constant :REASONS
+
+      def initialize
+        @counts = Hash.new(0)
+        @mutex = Mutex.new
+      end
+
+      def add(problem)
+        reason = problem.reason || problem.code || REASONS.fetch(problem.status, "other")
+        @mutex.synchronize { @counts[reason] += 1 }
+      end
+
+      def to_h = @mutex.synchronize { @counts.dup }
+    end
+
+    # What happens to a reader that the history has passed, by topic: told and moved on (`gap`), or closed (`close`).
+    class GapPolicy
+      def initialize(policies, hub_url)
+        @hub_url = hub_url
+        @policies = policies.map { |policy, pattern| [policy, Hub::Matcher.build(type: "urlpattern", pattern: pattern, base: hub_url)] }
+        @topics = Hub::Topics.new(hub_url: hub_url, max_bytes: 65_536)
+      end
+
+      def call(matcher)
+        topic = @topics[matcher.pattern]
+        found = @policies.find { |_, pattern| pattern.match?(topic) || pattern.pattern == matcher.pattern }
+        found ? found.first : :gap
+      end
     end
   end
 end

@@ -2,7 +2,6 @@
 
 require_relative "cli_helper"
 require "hikyaku/cli/doctor"
-require "hikyaku/cli/doctor/progress"
 require "json"
 require "open3"
 require "rbconfig"

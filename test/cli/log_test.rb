@@ -2,7 +2,7 @@
 
 require_relative "cli_helper"
 require "fileutils"
-require "hikyaku/cli/log/check"
+require "hikyaku/cli/log"
 require "hikyaku/log/journal"
 require "json"
 require "open3"

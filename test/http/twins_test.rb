@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "hikyaku/web/url_encoded_form"
+require "hikyaku/web/request"
 require "support/engine_dump"
 require_relative "messages"
 require_relative "outcome"

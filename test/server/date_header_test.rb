@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "hikyaku/server/date_header"
+require "hikyaku/server/middleware"
 
 class DateHeaderTest < Minitest::Test
   DateHeader = Hikyaku::Server::DateHeader

@@ -2,9 +2,9 @@
 
 require "test_helper"
 require "hikyaku/hub"
-require "hikyaku/server/health_endpoints"
+require "hikyaku/server/middleware"
 require "hikyaku/web/problem"
-require "hikyaku/web/refusals"
+require "hikyaku/web"
 
 class HealthEndpointsTest < Minitest::Test
   HUB_URL = "https://hub.example.com/.well-known/mercure"

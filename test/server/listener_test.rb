@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "minitest/mock"
-require "hikyaku/config/address"
+require "hikyaku/config/types"
 require "hikyaku/server/listener"
 require "tmpdir"
 

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "hikyaku/server/parent_pipe"
+require "hikyaku/server/sidecar/hub_process"
 require "timeout"
 require "tmpdir"
 
@@ -21,7 +21,7 @@ class ParentPipeTest < Minitest::Test
 
   def inherited(folder: @folder, **settings)
     @mine.puts(JSON.generate(settings: settings, handover: "/run/handover.sock", folder: folder))
-    Hikyaku::Server::ParentPipe.inherited(@env)
+    Hikyaku::Server::Sidecar::ParentPipe.inherited(@env)
   end
 
   def ready(pipe, handover: false)
@@ -40,7 +40,7 @@ class ParentPipeTest < Minitest::Test
   end
 
   test "a process that nobody runs has none" do
-    [{}, {"HIKYAKU_PARENT_PIPE" => ""}, {"HIKYAKU_PARENT_PIPE" => "x"}, {"HIKYAKU_PARENT_PIPE" => "99999"}].each { |env| assert_nil Hikyaku::Server::ParentPipe.inherited(env) }
+    [{}, {"HIKYAKU_PARENT_PIPE" => ""}, {"HIKYAKU_PARENT_PIPE" => "x"}, {"HIKYAKU_PARENT_PIPE" => "99999"}].each { |env| assert_nil Hikyaku::Server::Sidecar::ParentPipe.inherited(env) }
   end
 
   test "who is told to stop stops, and leaves the folder to those who told it" do

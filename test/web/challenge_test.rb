@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "hikyaku/web/challenge"
+require "hikyaku/web/problem"
 
 # Mercure draft-08, section "Error Responses"; RFC 6750 section 3; RFC 9728 section 5.1.
 class ChallengeTest < Minitest::Test

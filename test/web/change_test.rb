@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "hikyaku/config"
-require "hikyaku/server/request_log"
+require "hikyaku/server/middleware"
 require "hikyaku/web"
 require "logger"
 require "minitest/mock"

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "hikyaku/web/grant_cache"
+require "hikyaku/web/subscription_reader"
 
 class GrantCacheTest < Minitest::Test
   Grant = Struct.new(:subject, :number)

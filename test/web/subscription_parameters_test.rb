@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "hikyaku/web/subscription_parameters"
+require "hikyaku/web/subscription_reader"
 require "hikyaku/web/request"
 
 class WebSubscriptionParametersTest < Minitest::Test

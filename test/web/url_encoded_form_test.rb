@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "hikyaku/web/url_encoded_form"
+require "hikyaku/web/request"
 
 class WebURLEncodedFormTest < Minitest::Test
   URLEncodedForm = Hikyaku::Web::URLEncodedForm

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "command"
-require_relative "settings"
+require_relative "client"
 
 module Hikyaku
   module CLI

@@ -118,5 +118,18 @@ module Hikyaku
         arguments
       end
     end
+
+    # `hikyaku version`
+    class Version < Command
+      summary "Print the version of Hikyaku and of Ruby."
+      usage "hikyaku version"
+      examples "hikyaku version"
+
+      private
+
+      def call
+        stdout.puts("hikyaku #{VERSION} (#{RUBY_ENGINE} #{RUBY_ENGINE_VERSION}, #{RUBY_PLATFORM})")
+      end
+    end
   end
 end

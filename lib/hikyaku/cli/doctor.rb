@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "json"
 require_relative "client"
 
 module Hikyaku
@@ -65,8 +66,6 @@ module Hikyaku
       def call(url = nil)
         @hub = given(url)
         require_relative "../doctor"
-        require_relative "doctor/report"
-        require_relative "doctor/progress"
         progress = Progress.new(stderr)
         report = Report.new(stdout, json: !!@json)
         note_missing_extension
@@ -120,6 +119,69 @@ module Hikyaku
       def port(text)
         raise UsageError, "--http-port: expected a port, got #{text.inspect}" unless text.match?(/\A\d{1,5}\z/) && text.to_i.between?(1, 65_535)
         text.to_i
+      end
+
+      # What is waited for: on a terminal in one line that goes away again, elsewhere only what takes long, a line each.
+      class Progress
+        CLEAR = "\r\e[K"
+        private_constant :CLEAR
+
+        def initialize(out)
+          @out = out
+          @terminal = out.respond_to?(:tty?) && out.tty?
+          @said = nil
+        end
+
+        def call(what, seconds)
+          return @out.print("#{CLEAR}… #{CLI.printable(what)}#{", #{seconds.ceil} s" if seconds}") if @terminal
+          return if seconds.nil? || what == @said
+          @said = what
+          @out.puts("hikyaku: #{CLI.printable(what)} (#{seconds.ceil} s)")
+        end
+
+        def clear
+          @out.print(CLEAR) if @terminal
+        end
+      end
+
+      # What was found, as it is found: a list to read, or lines of JSON.
+      class Report
+        LEVELS = {ok: "ok", warn: "warn", fail: "FAIL", skip: "-"}.freeze
+        # Of the level, and of the name.
+        WIDTHS = [6, 15].freeze
+        private_constant :LEVELS, :WIDTHS
+
+        def initialize(out, json:)
+          @out = out
+          @json = json
+          @counts = Hash.new(0)
+        end
+
+        def add(finding)
+          @counts[finding.level] += 1
+          @out.puts(@json ? JSON.generate(finding.to_h) : lines(finding))
+          @out.flush
+        end
+
+        def finish(stopped)
+          return if @json
+          @out.puts("", "#{summary}#{"; the rest was not checked, because #{stopped}" if stopped}")
+        end
+
+        def code(strict:) = (@counts[:fail].positive? || (strict && @counts[:warn].positive?)) ? 1 : 0
+
+        private
+
+        def lines(finding)
+          indent = " " * (WIDTHS.sum + 2)
+          ["#{LEVELS.fetch(finding.level).ljust(WIDTHS[0])}#{finding.check.ljust(WIDTHS[1])}#{CLI.printable(finding.message)}",
+            *finding.advice.map { |line| "#{indent}#{line}" }]
+        end
+
+        def summary
+          parts = {fail: "failed", warn: "to look at", ok: "well", skip: "not checked"}
+          parts.filter_map { |level, words| "#{@counts[level]} #{words}" if @counts[level].positive? }.join(", ")
+        end
       end
     end
   end

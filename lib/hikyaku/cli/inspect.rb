@@ -2,6 +2,7 @@
 
 require_relative "../codec/reading"
 require_relative "command"
+require_relative "../http/content_coding"
 
 module Hikyaku
   module CLI
@@ -57,7 +58,6 @@ module Hikyaku
         raise UsageError, "give a URL, a FILE or -; see #{manual}" if place.to_s.empty?
         several = [@sizes, @raw, @offsets, @lines || @count].count(&:itself) > 1
         raise UsageError, "give one of --sizes, --raw, --offsets, and none with --lines or --count" if several
-        require_relative "inspect/source"
         Source.open(place, stdin: stdin, headers: headers, max_bytes: @max_bytes, timeout: @timeout) { |source| look_at(source) }
       end
 
@@ -96,7 +96,6 @@ module Hikyaku
       end
 
       def follow(source)
-        require_relative "inspect/lines"
         lines = Lines.new(limits: limits, max_bytes: @max_bytes, type: @type, media_type: source.media_type)
         left = @count || Float::INFINITY
         show = lambda do |line|
@@ -151,6 +150,202 @@ module Hikyaku
         raise UsageError, "--timeout: expected seconds, got #{text.inspect}" unless text.match?(SECONDS) && text.to_f > 0
         text.to_f
       end
+
+      # Where a body comes from: pieces of bytes, with what is said of them. Its codings are undone here, so that it is known how much came.
+      class Source
+        URL = %r{\Ahttps?://}i
+        # First bytes that say which coding it is.
+        MAGIC = {"\x1f\x8b\x08" => "gzip", "\x28\xb5\x2f\xfd" => "zstd"}.transform_keys(&:b).freeze
+        PIECE = 65_536
+        STEP = 4_096
+        # Seconds without a byte, in a stream on which perhaps nothing happens.
+        QUIET = 86_400
+        private_constant :URL, :MAGIC, :PIECE, :STEP, :QUIET
+
+        class << self
+          def open(place, stdin:, headers:, max_bytes:, timeout: nil, &block)
+            return open_url(place, headers, max_bytes, timeout, &block) if place.match?(URL)
+            return look(new(place, pieces_of(stdin, place), max_bytes: max_bytes), &block) if place == "-"
+            file = readable(place) { File.open(place, "rb") }
+            begin
+              look(new(place, pieces_of(file, place), max_bytes: max_bytes, coding: ("br" if place.end_with?(".br"))), &block)
+            ensure
+              file.close
+            end
+          end
+
+          private
+
+          def open_url(url, headers, max_bytes, timeout, &block)
+            require_relative "../http/client"
+            client = HTTP::Client.new(decode: false, cache: false, memory: nil, timeouts: {read: QUIET})
+            answer = asked { client.open(url, headers: offered(headers), timeout: timeout) }
+            answer.status
+            look(new(HTTP::Address.parse(url).url, answer, max_bytes: max_bytes, answer: answer, coding: answer["content-encoding"]), &block)
+          rescue HTTP::RequestFailed => error
+            raise Failed, error.message
+          ensure
+            answer&.close
+            client&.close
+          end
+
+          # Errors of what was given, as of a field that has a line break.
+          def asked
+            yield
+          rescue ArgumentError => error
+            raise UsageError, error.message
+          end
+
+          def look(source)
+            yield source
+          rescue HTTP::ContentCoding::Corrupt, HTTP::ContentCoding::TooLarge, HTTP::ContentCoding::Unsupported => error
+            raise Failed, "#{source.place}: #{error.message}"
+          end
+
+          # Not of what is written elsewhere.
+          def readable(place)
+            yield
+          rescue SystemCallError => error
+            raise Failed, "#{place} cannot be read: #{error.message[/\A[^@(]+/].strip.downcase}"
+          end
+
+          def offered(headers)
+            return headers if headers.any? { |name, _| name.casecmp?("accept-encoding") }
+            [["accept-encoding", HTTP::ContentCoding.accepted], *headers]
+          end
+
+          def pieces_of(io, place)
+            io.binmode if io.respond_to?(:binmode)
+            Enumerator.new do |pieces|
+              loop { pieces << readable(place) { io.readpartial(PIECE) } }
+            rescue EOFError
+              nil
+            end
+          end
+        end
+
+        attr_reader :place, :came, :coding
+
+        def initialize(place, pieces, max_bytes:, answer: nil, coding: nil)
+          @place = place
+          @pieces = pieces
+          @max_bytes = max_bytes
+          @answer = answer
+          @coding = coding
+          @came = 0
+        end
+
+        def media_type = @answer && @answer["content-type"]
+
+        def refusal = ("#{@place}: #{@answer.status}" if @answer && !@answer.ok?)
+
+        def live? = !!@answer && @answer["content-length"].nil? && @answer["x-accel-buffering"].to_s.casecmp?("no")
+
+        def check
+          type = media_type.to_s[/\A[^;\s]*/].downcase
+          return if type.empty? || %w[application/octet-stream text/plain].include?(type) || Codec::Reading.known?(type)
+          advice = (type == "text/event-stream") ? "hikyaku subscribe shows it" : "--type msgpack or --type json looks at it all the same"
+          raise Failed, "#{@place}: #{@answer.status}, and #{type} is neither MessagePack nor JSON: #{advice}"
+        end
+
+        def body
+          @body ||= String.new(encoding: Encoding::BINARY).tap do |body|
+            each_piece(most: @max_bytes) do |piece|
+              body << piece
+              too_long! if body.bytesize > @max_bytes
+            end
+          end
+        rescue HTTP::ContentCoding::TooLarge
+          too_long!
+        end
+
+        def each_piece(most: nil)
+          decoder = nil
+          @pieces.each do |piece|
+            if @came.zero?
+              @coding ||= (MAGIC.find { |magic, _| piece.start_with?(magic) }&.last unless @answer)
+              decoder = HTTP::ContentCoding.decoder(@coding.to_s.split(","), max_bytes: most)
+            end
+            @came += piece.bytesize
+            undone(piece, decoder) { |bytes| yield bytes unless bytes.empty? }
+          end
+          rest = decoder&.finish.to_s
+          yield rest unless rest.empty?
+        end
+
+        private
+
+        # A little may become very much: no more of it is there at once than becomes of this much.
+        def undone(piece, decoder)
+          return yield(piece) unless decoder
+          (0...piece.bytesize).step(STEP) { |at| yield decoder << piece.byteslice(at, STEP) }
+        end
+
+        def too_long! = raise(Failed, "#{@place} is longer than #{@max_bytes} bytes: --max-bytes says how much is read")
+      end
+      private_constant :Source
+
+      # Values of a stream, a line each, as they come: MessagePack back to back, or JSON in lines.
+      class Lines
+        def initialize(limits:, max_bytes:, type: nil, media_type: nil)
+          @limits = limits
+          @most = limits.items || Float::INFINITY
+          @max_bytes = max_bytes
+          @type = type
+          @media_type = media_type
+          @reader = Codec::Reading::MessagePack.new(max_bytes: max_bytes)
+          @json = String.new(encoding: Encoding::BINARY)
+          begin_line
+        end
+
+        def each_of(piece, &block)
+          @type ||= Codec::Reading.type_of(piece, @media_type) || :msgpack
+          return json(piece, &block) if @type == :json
+          @reader << piece
+          tokens(&block)
+        end
+
+        def finish(&block)
+          return json("\n", &block) if @type == :json && !@json.empty?
+          @reader.finish
+          tokens(&block)
+        end
+
+        private
+
+        def tokens
+          while (token = @reader.next)
+            too_many! if (@items += 1) > @most
+            @printer << token
+            next unless @reader.depth.zero?
+            @printer.finish
+            @text << " …" if @printer.full?
+            yield @text
+            begin_line
+          end
+        end
+
+        # To find the end of such a value takes long, and nothing is shown in the meantime.
+        def too_many! = raise(Failed, "a value has more than #{Codec::Reading::Number.text(@most)} items: --all reads on")
+
+        def begin_line
+          @items = 0
+          @text = String.new(encoding: Encoding::UTF_8)
+          @printer = Codec::Reading::Printer.new(@text, width: nil, limits: @limits)
+        end
+
+        def json(piece)
+          @json << piece
+          while (line = @json.slice!(/\A[^\n]*+\n/n))
+            next if line.strip.empty?
+            shown = Codec::Reading.show(line, type: :json, width: nil, limits: @limits)
+            raise shown.broken if shown.broken
+            yield shown.text
+          end
+          raise Failed, "a line is longer than #{@max_bytes} bytes: --max-bytes says how much is read" if @json.bytesize > @max_bytes
+        end
+      end
+      private_constant :Lines
     end
   end
 end

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "command"
-require_relative "settings"
+require_relative "client"
 
 module Hikyaku
   module CLI
@@ -32,9 +31,8 @@ module Hikyaku
         require_relative "../server"
         require_relative "../server/jit"
         Server::JIT.enable
-        parent = Server::ParentPipe.inherited(env)
+        parent = Server::Sidecar::ParentPipe.inherited(env)
         return serve_for(parent) if parent
-        require_relative "banner"
         serve(config(serving: true)) do |server|
           stdout.puts(Banner.new(server.config, broker: server.broker&.addresses).to_s)
           stdout.flush
@@ -67,6 +65,54 @@ module Hikyaku
         stdout.puts(Config::Printout.new(config(serving: true)).to_s)
         config.doubts.each { |doubt| stdout.puts("# #{doubt}") }
         0
+      end
+    end
+
+    # What `serve` says when the hub listens; in developer mode with lines to paste.
+    class Banner
+      TOPIC = "https://example.com/books/1"
+      # Seconds of the token in the curl line: a day with the secret that everybody knows, else an hour.
+      LIFETIMES = {true => 86_400, false => 3600}.freeze
+      private_constant :TOPIC, :LIFETIMES
+
+      def initialize(config, broker: nil)
+        @config = config
+        @broker = broker
+        @url = config.address.url(config.path)
+      end
+
+      def to_s
+        place = @config.address.unix? ? @config.listen : @url
+        lines = ["Hikyaku #{VERSION} is listening on #{place}#{", its broker on #{@broker.join(" and ")}" if @broker}"]
+        lines += developer if @config.dev
+        lines.join("\n")
+      end
+
+      private
+
+      def developer
+        lines = [""]
+        lines += ["Open the page:", "  #{@url}/ui/", ""] unless @config.address.unix?
+        lines + ["Subscribe:", "  #{subscribe}", "", "Publish:", "  #{publish}", "", "Stop with Ctrl-C."]
+      end
+
+      def subscribe
+        token = ("-H 'Authorization: Bearer #{bearer(:subscriber)}' " unless @config.anonymous)
+        "curl -N #{socket}#{token}'#{@url}?match=*'"
+      end
+
+      def publish
+        "curl #{socket}-d topic=#{TOPIC} -d data=Hello -H 'Authorization: Bearer #{bearer(:publisher)}' #{@url}"
+      end
+
+      def socket = ("--unix-socket '#{@config.address.path}' " if @config.address.unix?)
+
+      def bearer(role)
+        require_relative "../web/token_maker"
+        grants = {((role == :publisher) ? :publish : :subscribe) => ["*"]}
+        Web::TokenMaker.for(@config, role: role).call(**grants, expires_in: LIFETIMES.fetch(@config.development_secret?))
+      rescue ConfigError
+        "TOKEN" # there is no key here that signs
       end
     end
   end

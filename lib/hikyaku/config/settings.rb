@@ -1,11 +1,69 @@
 # frozen_string_literal: true
 
 require_relative "issuer"
-require_relative "setting"
 require_relative "types"
 
 module Hikyaku
   class Config
+    # One line of the table of settings: its names on the command line, in the environment and in the file, its type, its
+    # default and what it means.
+    class Setting
+      # Values of a list in one variable are separated by these.
+      SEPARATOR = /[\s,]+/
+      private_constant :SEPARATOR
+
+      attr_reader :name, :type, :default, :group, :help, :variables
+
+      def initialize(name, type, default:, group:, help:, singular: nil, secret: false, flag: true, default_text: nil, variables: [])
+        @name = name
+        @type = type
+        @default = default.freeze
+        @group = group
+        @help = help
+        @singular = singular
+        @secret = secret
+        @flag = flag
+        @default_text = default_text
+        @variables = flag ? [*names.map { |known| "HIKYAKU_#{known.upcase}" }, *variables].freeze : []
+        freeze
+      end
+
+      def list? = !@singular.nil?
+
+      def secret? = @secret
+
+      def flag? = @flag
+
+      def switch? = type.switch?
+
+      def names = [name, @singular].compact.uniq
+
+      def flags = names.reverse.map { |known| known.to_s.tr("_", "-") }
+
+      def variable = variables.first
+
+      def default_text
+        return @default_text if @default_text
+        return "none" if default.nil? || default == []
+        list? ? default.map { |value| type.write(value) }.join(", ") : type.write(default)
+      end
+
+      def cast(value)
+        return list(value).map { |element| type.cast(element) }.freeze if list?
+        raise Type::Invalid, "expected one value, not a list" if value.is_a?(Array)
+        type.cast(value)
+      end
+
+      def split(text) = list? ? text.strip.split(SEPARATOR) : text
+
+      private
+
+      def list(value)
+        raise Type::Invalid, "expected a list" if value.is_a?(Hash)
+        value.is_a?(Array) ? value : [value]
+      end
+    end
+
     # The table of all settings. Flags, variables, keys of the file, `--help` and docs/configuration.md come from it.
     module Settings
       # The secret that development images of Mercure hubs use: everybody knows it.

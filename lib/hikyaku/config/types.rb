@@ -1,10 +1,49 @@
 # frozen_string_literal: true
 
-require_relative "address"
-require_relative "type"
+require_relative "../error"
 
 module Hikyaku
   class Config
+    # What kind of value a setting takes: how it is read from text (a flag, a variable, a scalar of the file) or from a
+    # Ruby value, what the reader of a message is told to give, and how it is written back.
+    class Type
+      # A value that does not fit; the message says what is expected.
+      class Invalid < ArgumentError
+        include Error
+      end
+
+      # String#strip would take zero bytes away too.
+      MARGIN = /\A[ \t\r\n]+|[ \t\r\n]+\z/
+      private_constant :MARGIN
+
+      attr_reader :placeholder, :expected
+
+      # @yieldraise [Invalid] for a reason of its own
+      def initialize(placeholder, expected, write: nil, &cast)
+        @placeholder = placeholder
+        @expected = expected
+        @write = write || :to_s.to_proc
+        @cast = cast
+        freeze
+      end
+
+      def cast(value)
+        raise Invalid, "expected text in UTF-8" if value.is_a?(String) && !utf8(value).valid_encoding?
+        value = utf8(value).gsub(MARGIN, "") if value.is_a?(String)
+        result = @cast.call(value)
+        raise Invalid, "expected #{expected}" if result.nil?
+        result.freeze
+      end
+
+      def write(value) = @write.call(value)
+
+      def switch? = placeholder.nil?
+
+      private
+
+      def utf8(text) = (text.encoding == Encoding::UTF_8) ? text : text.dup.force_encoding(Encoding::UTF_8)
+    end
+
     # The kinds of values that settings take.
     module Types
       WORDS = {
@@ -138,6 +177,61 @@ module Hikyaku
         range.end ? "from #{show.call(range.begin)} to #{show.call(range.end)}" : "of at least #{show.call(range.begin)}"
       end
       private_class_method :parse_bytes, :parse_seconds, :within
+    end
+
+    # Where the hub listens: a host and a port, or the path of a Unix socket.
+    class Address
+      EVERYWHERE = %w[:: 0.0.0.0].freeze
+      DEFAULT_HOST = "127.0.0.1"
+      # Bytes that the kernel has for the path of a Unix socket, less the final zero.
+      MAX_PATH_BYTES = 107
+      private_constant :EVERYWHERE, :DEFAULT_HOST, :MAX_PATH_BYTES
+
+      attr_reader :host, :port, :path
+
+      def self.parse(text)
+        case text
+        when /\Aunix:(?:\/\/)?([^\0]+)\z/m then new(path: $1) if $1.bytesize <= MAX_PATH_BYTES
+        when /\A(\d{1,5})\z/ then at(DEFAULT_HOST, $1)
+        when /\A:(\d{1,5})\z/ then at("::", $1)
+        when /\A\[(\h*:[\h:.]*)\]:(\d{1,5})\z/ then at($1.downcase, $2)
+        when /\A([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?\.?):(\d{1,5})\z/ then at($1.downcase, $2)
+        end
+      end
+
+      def self.at(host, port)
+        new(host: host, port: port.to_i) if port.to_i <= 65_535
+      end
+      private_class_method :at
+
+      def initialize(host: nil, port: nil, path: nil)
+        @host = host
+        @port = port
+        @path = path
+        freeze
+      end
+
+      def unix? = !path.nil?
+
+      def everywhere? = EVERYWHERE.include?(host)
+
+      def loopback?
+        unix? || host == "localhost" || host == "::1" || host.match?(/\A127(?:\.\d{1,3}){3}\z/)
+      end
+
+      def url(hub_path)
+        return "http://localhost#{hub_path}" if unix?
+        name = everywhere? ? "localhost" : bracketed
+        "http://#{name}#{":#{port}" unless port == 80}#{hub_path}"
+      end
+
+      def with_port(port) = unix? ? self : self.class.new(host: host, port: port)
+
+      def to_s = unix? ? "unix:#{path}" : "#{bracketed}:#{port}"
+
+      private
+
+      def bracketed = host.include?(":") ? "[#{host}]" : host
     end
   end
 end

@@ -4,7 +4,6 @@ require_relative "../support/clock"
 require_relative "advice"
 require_relative "connection"
 require_relative "finding"
-require_relative "words"
 
 module Hikyaku
   class Doctor

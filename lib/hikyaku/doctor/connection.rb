@@ -1,10 +1,11 @@
 # frozen_string_literal: true
 
+require "ipaddr"
 require "openssl"
 require "socket"
 require_relative "../support/clock"
 require_relative "../error"
-require_relative "words"
+require_relative "../client/publisher/endpoint"
 
 module Hikyaku
   class Doctor
@@ -102,6 +103,104 @@ module Hikyaku
       def ready?(what, seconds)
         return false if seconds <= 0
         (what == :wait_writable) ? @raw.wait_writable(seconds) : @raw.wait_readable(seconds)
+      end
+    end
+
+    # Where the hub is: its URL, and what to connect to.
+    class Place
+      # Seconds are the connection's own.
+      TIMEOUTS = {open_timeout: nil, read_timeout: nil, write_timeout: nil}.freeze
+      private_constant :TIMEOUTS
+
+      def initialize(url, connect: nil, ca_file: nil)
+        @endpoint = Publisher::Endpoint.new(url, **TIMEOUTS)
+        @connect = connect
+        @ca_file = ca_file
+      end
+
+      def target = @endpoint.request_target
+
+      def path = @endpoint.uri.path
+
+      def host = @endpoint.uri.hostname
+
+      def authority = @endpoint.host
+
+      def port = @endpoint.uri.port
+
+      def origin = "#{@endpoint.uri.scheme}://#{authority}"
+
+      def address = @connect || [host, port]
+
+      def unix_path = @endpoint.unix_path
+
+      def unix? = !unix_path.nil?
+
+      def tls? = @endpoint.uri.scheme == "https"
+
+      def local? = unix? || (!tls? && @endpoint.confidential?) || host.match?(/\A(?:localhost|127(?:\.\d+){3}|::1)\z/i)
+
+      def confidential? = @endpoint.confidential?
+
+      def numeric?
+        IPAddr.new(host)
+        true
+      rescue IPAddr::Error
+        false
+      end
+
+      def redirected(location)
+        other = @endpoint.redirected(location)
+        Place.new(other.uri.to_s, connect: (@connect if other.uri.hostname == host && other.uri.port == port), ca_file: @ca_file)
+      end
+
+      def plain(port)
+        Place.new("http://#{@endpoint.uri.host}:#{port}#{target}", connect: @connect && [@connect.first, port])
+      end
+
+      def tls_context(alpn, verify)
+        OpenSSL::SSL::SSLContext.new.tap do |context|
+          context.set_params({verify_mode: verify ? OpenSSL::SSL::VERIFY_PEER : OpenSSL::SSL::VERIFY_NONE, verify_hostname: false, ca_file: @ca_file}.compact)
+          context.alpn_protocols = alpn
+        end
+      end
+
+      def same?(url)
+        Place.new(url).to_s == to_s
+      rescue ConfigError
+        false
+      end
+
+      def to_s = @endpoint.to_s
+    end
+
+    # Figures, and what others said, in sentences.
+    module Words
+      # Of what a server said, in a sentence.
+      MOST = 160
+      private_constant :MOST
+
+      module_function
+
+      def seconds(seconds)
+        return "#{(seconds * 1000).ceil} ms" if seconds < 1
+        (seconds < 10) ? "#{seconds.round(1)} s".sub(".0", "") : "#{seconds.round} s"
+      end
+
+      def long(seconds)
+        unit, size = {"days" => 86_400, "hours" => 3600, "minutes" => 60}.find { |_, length| seconds >= 2 * length } || ["seconds", 1]
+        "#{(seconds / size).floor} #{unit}"
+      end
+
+      def bytes(bytes) = (bytes < 2048) ? "#{bytes} bytes" : "#{bytes / 1024} KB"
+
+      def count(count, thing) = "#{count} #{thing}#{"s" unless count == 1}"
+
+      def list(items) = (items.size < 2) ? items.join : "#{items[0..-2].join(", ")} and #{items.last}"
+
+      def quote(text)
+        line = text.to_s.dup.force_encoding(Encoding::UTF_8).scrub("?").gsub(/[\p{Cntrl}\p{Cf}]+/, " ").strip
+        (line.size > MOST) ? "#{line[0, MOST]}…" : line
       end
     end
   end

@@ -3,8 +3,8 @@
 require "securerandom"
 require_relative "client"
 require_relative "credentials"
-require_relative "front"
-require_relative "place"
+require_relative "options"
+require_relative "connection"
 
 module Hikyaku
   class Doctor
@@ -13,16 +13,10 @@ module Hikyaku
       # An update that was published, and when the hub had said so.
       Publication = Struct.new(:id, :sent_at, :answered_at, :answer)
 
-      attr_reader :options
-      attr_reader :credentials
-      attr_reader :place
-      attr_reader :client
-      attr_accessor :front
-      attr_accessor :answer
-      attr_accessor :metadata
+      attr_reader :options, :credentials, :place, :client
+      attr_accessor :front, :answer, :metadata
       attr_reader :stopped
-      attr_accessor :streamless
-      attr_accessor :publishless
+      attr_accessor :streamless, :publishless
 
       def initialize(url, credentials:, options:, progress:)
         @options = options

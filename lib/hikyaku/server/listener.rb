@@ -18,8 +18,7 @@ module Hikyaku
       ABSENT = [Errno::EADDRNOTAVAIL, Errno::EAFNOSUPPORT, Errno::EPROTONOSUPPORT].freeze
       private_constant :UNIX_MODE, :PORT_ATTEMPTS, :ABSENT
 
-      attr_reader :address
-      attr_reader :sockets
+      attr_reader :address, :sockets
 
       def initialize(address, mode: UNIX_MODE, flag: "--listen", listening: true)
         @address = address

@@ -291,10 +291,119 @@ module Hikyaku
       rescue IOError
         nil # it was closed meanwhile
       end
+
+      # A request that the engine could not answer by itself. Void as soon as it is answered: then all but
+      # `answered?` raise IOError.
+      class Request
+        # The Rack environment, as Puma makes it. Where `key` is not nil it holds nothing but what decides: of the query
+        # component and of the header fields those that a grant may depend on, of the cookies the token's, as REMOTE_ADDR
+        # the client's address, whichever proxies that are trusted stand between.
+        def env = _env
+
+        def key = _key
+
+        def epoch = _epoch
+
+        def keep_alive? = _keep_alive
+
+        def body_too_large? = _body_too_large
+
+        def answered? = _answered
+
+        def inspect = "#<#{self.class.name}#{" answered" if answered?}>"
+      end
+
+      # A client that has said HELLO to the broker, and waits for a decision. It is decided once; one that is never decided is refused.
+      #
+      # It has the attributes of Broker::AuthRequest.
+      class Hello
+        def serial = parts[0]
+
+        def identity = parts[1]
+
+        def credentials = parts[2]
+
+        def kind = parts[3]
+
+        def agent = parts[4]
+
+        def address = parts[5]
+
+        def decided? = _decided
+
+        def inspect = "#<#{self.class.name}#{" decided" if decided?}>"
+
+        private
+
+        def parts = @parts ||= _parts
+      end
+
+      # Calls blocks regularly on one thread, which belongs to the process that started it.
+      class PeriodicTasks
+        include Support::Clock
+
+        Task = Struct.new(:seconds, :block, :at)
+        private_constant :Task
+
+        def initialize(logger)
+          @logger = logger
+          @tasks = []
+          @lock = Mutex.new
+          @changed = ConditionVariable.new
+          @thread = nil
+        end
+
+        def add(seconds, block)
+          @lock.synchronize do
+            @tasks << Task.new(seconds, block, now + seconds)
+            @changed.signal
+          end
+        end
+
+        # Harmless when repeated.
+        def start
+          @lock.synchronize do
+            next if @thread&.alive? || @tasks.empty?
+            @thread = Thread.new { run }
+            @thread.name = "hikyaku-periodic"
+          end
+        end
+
+        def stop
+          thread = @lock.synchronize { @thread.tap { @thread = nil } }
+          thread.kill if thread && thread != Thread.current
+        end
+
+        private
+
+        def run
+          while (task = due)
+            begin
+              task.block.call
+            rescue => error
+              @logger&.error("reactor: #{error.class}: #{error.message} (#{error.backtrace&.first})")
+            end
+          end
+        end
+
+        # Waits for the next one; nil when it was stopped.
+        def due
+          @lock.synchronize do
+            loop do
+              return unless @thread == Thread.current
+              task = @tasks.min_by(&:at)
+              wait = task.at - now
+              if wait <= 0
+                task.at = now + task.seconds
+                return task
+              end
+              @changed.wait(@lock, wait)
+            end
+          end
+        end
+      end
+
+      private_constant :PeriodicTasks
     end
   end
 end
-
-require_relative "native_reactor/periodic_tasks"
-require_relative "native_reactor/request"
-require_relative "native_reactor/hello"

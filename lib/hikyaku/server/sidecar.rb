@@ -4,7 +4,7 @@ require "securerandom"
 require_relative "../support/clock"
 require_relative "sidecar/folder"
 require_relative "sidecar/hub_process"
-require_relative "sidecar/hub_settings"
+require_relative "sidecar/settings"
 
 module Hikyaku
   class Server

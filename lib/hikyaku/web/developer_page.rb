@@ -1,13 +1,15 @@
 # frozen_string_literal: true
 
+require "ipaddr"
 require "json"
+require "openssl"
+require "uri"
 require_relative "../error"
 require_relative "../version"
-require_relative "developer_page/assets"
-require_relative "developer_page/caller"
-require_relative "developer_page/requests"
 require_relative "problem"
 require_relative "token_maker"
+require_relative "../support/clock"
+require_relative "../hub/event"
 
 module Hikyaku
   class Web
@@ -136,6 +138,218 @@ module Hikyaku
       end
 
       def respond(status, headers, body = nil) = [status, SECURITY.merge(headers), body ? [body] : []]
+
+      # The page's files, read once at boot into a fixed table. A name is looked up, never joined to a folder:
+      # nothing outside the table can be asked for.
+      class Assets
+        FOLDER = File.expand_path("developer_page/page", __dir__)
+        TYPES = {
+          ".html" => "text/html; charset=utf-8", ".css" => "text/css; charset=utf-8",
+          ".js" => "text/javascript; charset=utf-8", ".svg" => "image/svg+xml", ".json" => "application/json"
+        }.freeze
+        private_constant :FOLDER, :TYPES
+
+        Asset = Struct.new(:bytes, :type, :etag, keyword_init: true)
+
+        def initialize(extra: {})
+          files = Dir.children(FOLDER).sort.to_h { |name| [name, File.binread(File.join(FOLDER, name))] }
+          @table = files.merge(extra).to_h { |name, bytes| [name, asset(name, bytes)] }
+          @table[""] = @table.fetch("index.html")
+          @table.freeze
+        end
+
+        def [](name) = @table[name]
+
+        def names = @table.keys
+
+        private
+
+        def asset(name, bytes)
+          etag = %("#{OpenSSL::Digest::SHA256.hexdigest(bytes)[0, 20]}")
+          Asset.new(bytes: bytes.freeze, type: TYPES.fetch(File.extname(name)), etag: etag).freeze
+        end
+      end
+      private_constant :Assets
+
+      # Who may use what only the page may use: the page itself, and programs that are no browser.
+      #
+      # A browser says where a request comes from (Origin, Sec-Fetch-Site), so another site is refused. A site whose
+      # name was pointed at this machine (DNS rebinding) is "the same origin" to the browser, so a browser must also
+      # have come by an address, by localhost, or by a name that this hub was given.
+      class Caller
+        def self.host_of(url)
+          URI.parse(url.to_s).host&.delete_prefix("[")&.delete_suffix("]")&.downcase
+        rescue URI::Error
+          nil
+        end
+
+        def initialize(hosts:)
+          @hosts = hosts.map(&:downcase).freeze
+        end
+
+        def refusal(env)
+          origin = env["HTTP_ORIGIN"]
+          site = env["HTTP_SEC_FETCH_SITE"]
+          return unless origin || site
+          return "only the hub's own page may ask this, and the request comes from another site" unless own?(origin, site, env)
+
+          host = Caller.host_of("http://#{env["HTTP_HOST"]}")
+          return if host && (@hosts.include?(host) || local?(host) || address?(host))
+
+          "the hub does not know the host name #{env["HTTP_HOST"].to_s[0, 100].inspect}: open the page by address, or start " \
+            "the hub with the name in --resource-identifier"
+        end
+
+        private
+
+        def own?(origin, site, env)
+          return false if site && !%w[same-origin none].include?(site)
+
+          # The scheme is not compared: behind a proxy that ends TLS the hub sees http.
+          origin.nil? || origin.sub(%r{\Ahttps?://}, "").downcase == env["HTTP_HOST"].to_s.downcase
+        end
+
+        def local?(host) = host == "localhost" || host.end_with?(".localhost")
+
+        def address?(host)
+          IPAddr.new(host)
+          true
+        rescue IPAddr::Error
+          false
+        end
+      end
+      private_constant :Caller
+
+      # Reads and checks the JSON that the page's helpers are called with. Raises {Problem}.
+      module Requests
+        MAX_TOPICS = 100
+        MAX_SECONDS = 30 * 86_400
+        # What browsers keep of one cookie, less room for its name and attributes.
+        MAX_COOKIE_BYTES = 3_800
+        MATCHER_KEYS = %w[match match_type].freeze
+        private_constant :MAX_TOPICS, :MAX_SECONDS, :MAX_COOKIE_BYTES, :MATCHER_KEYS
+
+        module_function
+
+        def parse(env, max_bytes:)
+          type = env["CONTENT_TYPE"].to_s[/\A[^;\s]+/].to_s.downcase
+          raise Problem.new(415, "send a JSON object, with Content-Type: application/json") unless type == "application/json"
+
+          bytes = env["rack.input"]&.read(max_bytes + 1).to_s
+          raise Problem.new(413, "the body is larger than #{max_bytes} bytes") if bytes.bytesize > max_bytes
+
+          object(bytes.dup.force_encoding(Encoding::UTF_8))
+        end
+
+        def grants(body)
+          {
+            publish: matchers(body["publish"], "publish"), subscribe: matchers(body["subscribe"], "subscribe"),
+            payload: payload(body["payload"]), expires_in: seconds(body.fetch("expires_in", 3600)), legacy: body["legacy"] == true
+          }
+        end
+
+        def question(body)
+          token = body["token"]
+          raise Problem.new(400, "token must be a string") unless token.is_a?(String)
+          raise Problem.new(400, 'role must be "publisher" or "subscriber"') unless %w[publisher subscriber].include?(body["role"])
+
+          [token, body["role"].to_sym]
+        end
+
+        def cookie(body)
+          token = body["token"]
+          return if token.nil?
+          unless token.is_a?(String) && token.match?(%r{\A[A-Za-z0-9._~+/-]+=*\z})
+            raise Problem.new(400, "token must be null or a token: letters, digits and -._~+/ only")
+          end
+          raise Problem.new(400, "browsers keep no cookie of this size: the token is longer than #{MAX_COOKIE_BYTES} bytes") if token.bytesize > MAX_COOKIE_BYTES
+
+          token
+        end
+
+        def object(text)
+          raise Problem.new(400, "the body is not UTF-8") unless text.valid_encoding?
+
+          parsed = JSON.parse(text)
+          raise Problem.new(400, "the body must be a JSON object") unless parsed.is_a?(Hash)
+
+          parsed
+        rescue JSON::ParserError
+          raise Problem.new(400, "the body is not JSON")
+        end
+
+        def matchers(list, name)
+          list = [] if list.nil?
+          raise Problem.new(400, "#{name} must be an array of topics or matchers") unless list.is_a?(Array)
+          raise Problem.new(400, "#{name} has more than #{MAX_TOPICS} entries") if list.size > MAX_TOPICS
+
+          list.map { |entry| matcher(entry, name) }
+        end
+
+        def matcher(entry, name)
+          entry = {"match" => entry} if entry.is_a?(String)
+          valid = entry.is_a?(Hash) && (entry.keys - MATCHER_KEYS).empty? && entry["match"].is_a?(String) &&
+            (entry["match_type"].nil? || entry["match_type"].is_a?(String))
+          raise Problem.new(400, %(#{name}: each entry is a string or {"match", "match_type"})) unless valid
+
+          {"match" => entry["match"], "match_type" => entry["match_type"] || "exact"}
+        end
+
+        def payload(value)
+          return value if value.nil? || value.is_a?(Hash)
+
+          raise Problem.new(400, "payload must be a JSON object")
+        end
+
+        def seconds(value)
+          return value if value.is_a?(Integer) && value.between?(1, MAX_SECONDS)
+
+          raise Problem.new(400, "expires_in must be a whole number of seconds, 1 to #{MAX_SECONDS}")
+        end
+        private_class_method :object, :matchers, :matcher, :payload, :seconds
+      end
+      private_constant :Requests
+    end
+
+    # In developer mode, the figures of the hub, and of a broker in its process, told every second to whoever subscribes to exactly `{hub path}/figures`.
+    # They are not updates: nothing of them is kept, and no other matcher selects them.
+    class LiveMetrics
+      include Support::Clock
+
+      def initialize(hub, broker: -> {})
+        @hub = hub
+        @broker = broker
+        @topic = "#{hub.hub_path}/figures"
+        @started = @at = now
+        @last = hub.stats
+      end
+
+      attr_reader :topic
+
+      # Tells the figures, if anybody listens.
+      def push
+        figures = measure
+        @hub.notify(@topic, Hub::Event.transient(data: JSON.generate(figures.merge(broker: @broker.call).compact))) if @hub.watched?(@topic)
+      end
+
+      def measure
+        now = self.now
+        stats = @hub.stats
+        seconds = [now - @at, 0.001].max
+        rates = %i[publishes deliveries].to_h { |name| [:"#{name}_per_second", ((stats[name] - @last[name]) / seconds).round(1)] }
+        @at = now
+        @last = stats
+        stats.merge(rates, uptime_seconds: (now - @started).round, memory_bytes: memory)
+      end
+
+      private
+
+      # Resident memory, where the system tells it the Linux way.
+      def memory
+        File.read("/proc/self/statm").split[1].to_i * 4096
+      rescue SystemCallError
+        0
+      end
     end
   end
 end

@@ -16,9 +16,7 @@ module Hikyaku
         "access-control-allow-origin" => "*"
       }.freeze
 
-      attr_reader :path
-      attr_reader :url
-      attr_reader :document
+      attr_reader :path, :url, :document
 
       def initialize(config, authorization_servers: [])
         identifier = config.resource_identifier || config.hub_url

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "../error"
-require_relative "local_names"
 
 module Hikyaku
   class Web
@@ -92,6 +91,20 @@ module Hikyaku
       def any = @any_cors ? {"access-control-allow-origin" => ANY} : {}
 
       private_constant :SAFE_METHODS, :ALLOW_METHODS, :ALLOW_HEADERS, :EXPOSE_HEADERS, :MAX_AGE, :ANY, :ORIGIN, :DEFAULT_PORT
+    end
+
+    # The names under which a machine reaches itself: what is said of one of them holds for all.
+    module LocalNames
+      ALL = ["localhost", "127.0.0.1", "[::1]"].freeze
+      HOST = %r{\A([a-z][a-z0-9+.-]*://)#{Regexp.union(ALL)}(?=[:/?]|\z)}i
+      private_constant :ALL, :HOST
+
+      module_function
+
+      def of(url)
+        prefix = url[HOST, 1] or return [url]
+        ALL.map { |name| url.sub(HOST) { prefix + name } }
+      end
     end
   end
 end

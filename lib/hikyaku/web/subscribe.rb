@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
+require "socket"
 require_relative "../hub/client_address"
 require_relative "problem"
-require_relative "stream_body"
 require_relative "subscribe/negotiation"
 require_relative "subscription_reader"
 
@@ -101,6 +101,71 @@ module Hikyaku
 
       # The address by which a subscriber is counted, if any.
       def counted(address) = (@counts_loopback || !Hub::ClientAddress.loopback?(address)) ? address : nil
+    end
+
+    # The body of an event stream, as Rack 3 has it: the server calls it with what it writes to.
+    #
+    # Where that is the raw socket, the reactor takes it and the call returns at once, so that no thread of the server is
+    # held. Where it is not (TLS in Puma, HTTP/2, another server's own object), the call pumps until the stream ends.
+    class StreamBody
+      # Whose stream it is: for a server that hands subscribers to the engine by itself, and then neither calls nor closes.
+      attr_reader :subscriber
+
+      def initialize(hub, reactor, subscriber, owned = false)
+        @hub = hub
+        @reactor = reactor
+        @subscriber = subscriber
+        @owned = owned
+        @called = false
+      end
+
+      def call(stream)
+        @called = true
+        if stream.is_a?(BasicSocket)
+          @reactor.attach(@subscriber, @owned ? stream : stream.dup)
+        else
+          Pump.new(stream, @reactor, @subscriber).run
+        end
+      rescue Exception # standard:disable Lint/RescueException
+        # There is no descriptor left, say, or the server has given the request up: nobody else would know of it.
+        @hub.unsubscribe(@subscriber)
+        raise
+      end
+
+      # The server is done with the response. The stream is not, once it was called.
+      def close
+        @hub.unsubscribe(@subscriber) unless @called
+      end
+    end
+
+    # Stands between the reactor and what a server writes to, where the server does not give its socket away: the reactor has
+    # one end of a pair of sockets, a thread of the server moves what comes out of the other. A slow reader is blocked
+    # there as it would be at a socket of its own.
+    class Pump
+      # Bytes that are moved at once.
+      PORTION = 65_536
+      private_constant :PORTION
+
+      def initialize(stream, reactor, subscriber)
+        @stream = stream
+        @reactor = reactor
+        @subscriber = subscriber
+      end
+
+      # Moves bytes until either side ends the stream.
+      def run
+        outlet, inlet = UNIXSocket.pair
+        @reactor.attach(@subscriber, inlet)
+        loop do
+          @stream.write(outlet.readpartial(PORTION))
+          @stream.flush if @stream.respond_to?(:flush)
+        end
+      rescue IOError, SystemCallError
+        nil
+      ensure
+        outlet&.close
+        @stream.close if @stream.respond_to?(:close)
+      end
     end
   end
 end

@@ -1,11 +1,10 @@
 # frozen_string_literal: true
 
-require_relative "subscription_parameters"
-require_relative "grant_cache"
-require_relative "patterns"
 require_relative "problem"
 require_relative "../hub/grant"
 require_relative "../hub/matcher"
+require_relative "../support/generational_cache"
+require_relative "../error"
 
 module Hikyaku
   class Web
@@ -121,6 +120,133 @@ module Hikyaku
       end
 
       def printable(name) = name.dup.scrub("?")[0, 64].inspect
+    end
+
+    # What parameters ask for, as far as a subscription goes: those that decide, and from which event on. Frozen, and shared by
+    # all who send the same query component.
+    class SubscriptionParameters
+      # Reads query components, and remembers those that came lately: all who look at one page send the same, and to read it
+      # again costs more than all else that is done for a subscriber. One that names an event is read and forgotten, since
+      # the next names another. Thread-safe.
+      class Reader
+        # What an entry costs beside its texts.
+        OVERHEAD = 600
+        COPIES = 3
+        private_constant :OVERHEAD, :COPIES
+
+        def initialize(max_bytes: 1_048_576, &read)
+          @cache = Support::GenerationalCache.new(max_bytes) { |query, _| OVERHEAD + COPIES * query.bytesize }
+          @read = read
+        end
+
+        def read(request)
+          query = request.query_string
+          @cache[query] || @read.call(request.query).tap { |asked| @cache.store(query, asked) unless asked.cursor }
+        end
+
+        def size = @cache.size
+
+        def inspect = "#<#{self.class.name}>"
+      end
+
+      attr_reader :deciding, :cursor
+
+      def initialize(deciding, cursor)
+        @deciding = deciding.each(&:freeze).freeze
+        @cursor = cursor
+        freeze
+      end
+    end
+
+    # Decisions that were taken lately, by the values that decided: whoever sends the same ones shares the grant. The
+    # values are compared whole; only what was granted is remembered, never a refusal. Whether the token behind it is
+    # still good is asked before, each time.
+    class GrantCache
+      # What an entry costs beside its texts.
+      OVERHEAD = 600
+      NOTHING = ->(_, _) { 0 }
+      private_constant :OVERHEAD, :NOTHING
+
+      def initialize(max_bytes: 4_194_304)
+        @cache = Support::GenerationalCache.new(max_bytes) { |_, (_, _, bytes)| bytes }
+      end
+
+      def fetch(access, parameters, bytes: NOTHING)
+        key = [access.object_id, parameters]
+        known, grant = @cache[key]
+        return grant if grant && known.equal?(access)
+        yield.tap { |made| @cache.store(key, [access, made, OVERHEAD + parameters.sum { |name, value| name.bytesize + value.bytesize } + bytes.call(made, access)]) }
+      end
+
+      # Forgets the decisions about a subject.
+      def forget(subject)
+        @cache.delete_if { |_, grant| grant.subject == subject }
+      end
+
+      def size = @cache.size
+
+      def inspect = "#<#{self.class.name}>"
+    end
+
+    # Makes the matchers that a request asks for. Compiling one takes time in proportion to its bytes and its instructions, so a
+    # request may only have so much compiled; those that somebody uses, or that were compiled lately, are not compiled again.
+    # What matching them costs afterwards is limited, too: docs/topic-program.md, section "Cost".
+    class Patterns
+      # What an entry takes beside its matcher.
+      OVERHEAD = 300
+      # Readers without a token may have the limits divided by this.
+      ANONYMOUS = 4
+      private_constant :OVERHEAD, :ANONYMOUS
+
+      def initialize(hub, config, max_bytes: 8_388_608)
+        @hub = hub
+        @limits = {max_bytes: config.max_pattern_bytes, max_instructions: config.max_pattern_instructions}
+        @max_work = config.max_pattern_work
+        @max_cost = config.max_pattern_cost
+        @cache = Support::GenerationalCache.new(max_bytes) { |_, matcher| OVERHEAD + matcher.bytes }
+      end
+
+      def matchers(asked, anonymous:)
+        share = anonymous ? ANONYMOUS : 1
+        work = cost = 0
+        asked.map do |type, pattern|
+          matcher = known(type, pattern)
+          unless matcher
+            check_work(work += pattern.bytesize, @max_work / share, pattern)
+            matcher = compile(type, pattern)
+            check_work(work += matcher.instructions, @max_work / share, pattern)
+          end
+          check_cost(cost += matcher.cost, @max_cost / share, pattern)
+          matcher
+        end
+      end
+
+      def inspect = "#<#{self.class.name}>"
+
+      private
+
+      def known(type, pattern)
+        return @hub.matcher(type, pattern, **@limits) if type == "exact"
+        @cache[[type, pattern]] || @hub.matcher_in_use(type, pattern)
+      end
+
+      def compile(type, pattern)
+        # A hundred of them take long, and other threads are to have their turn between them.
+        Thread.pass
+        @cache.store([type, pattern].freeze, @hub.matcher(type, pattern, **@limits))
+      end
+
+      def check_work(work, most, pattern)
+        return if work <= most
+        raise LimitExceeded, "to compile the patterns up to #{Hub::Matcher.shown(pattern)} takes #{work} bytes and instructions, more than the #{most} that are allowed for one request: " \
+          "ask for fewer or shorter patterns"
+      end
+
+      def check_cost(cost, most, pattern)
+        return if cost <= most
+        raise LimitExceeded, "the patterns up to #{Hub::Matcher.shown(pattern)} cost #{cost} steps for each byte of a topic, more than the #{most} that are allowed for one reader: " \
+          "use fewer or simpler patterns"
+      end
     end
   end
 end

@@ -6,7 +6,7 @@ require "jwt/eddsa"
 require_relative "../support/clock"
 require_relative "../error"
 require_relative "../support/signing_key"
-require_relative "authorization/algorithms"
+require_relative "authorization/keys"
 
 module Hikyaku
   class Web

@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "minitest/mock"
-require "hikyaku/web/authorization/key_fetch"
+require "hikyaku/web/authorization/remote_keys"
 
 # Mercure draft-08, section "Protected Resource Metadata and Authorization Server Selection": fetching key sets with
 # precautions against server-side request forgery.

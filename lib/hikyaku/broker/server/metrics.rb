@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../../server/text_format"
+require_relative "../../server/metrics"
 require_relative "../wire/code"
 
 module Hikyaku

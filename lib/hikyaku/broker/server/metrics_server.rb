@@ -1,10 +1,9 @@
 # frozen_string_literal: true
 
-require_relative "../../config/address"
-require_relative "../../server/date_header"
+require_relative "../../config/types"
+require_relative "../../server/middleware"
 require_relative "../../server/http"
 require_relative "../../server/listener"
-require_relative "../../server/health_endpoints"
 
 module Hikyaku
   module Broker

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../../server/sidecar/hub_settings"
+require_relative "../../server/sidecar/settings"
 require_relative "../../web/engine_choice"
 require_relative "spoken_warning"
 

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../../web/link_header"
+require_relative "../../web/subscriptions"
 require_relative "../../web/token_maker"
 
 module Hikyaku

@@ -2,7 +2,7 @@
 
 require "securerandom"
 require_relative "../../server/sidecar/folder"
-require_relative "../../server/sidecar/hub_settings"
+require_relative "../../server/sidecar/settings"
 require_relative "../../server/listener"
 
 module Hikyaku

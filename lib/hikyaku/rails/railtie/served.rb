@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../../server/sidecar/server_url"
+require_relative "../../server/sidecar/settings"
 
 module Hikyaku
   class Railtie < ::Rails::Railtie

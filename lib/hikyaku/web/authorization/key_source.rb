@@ -2,14 +2,8 @@
 
 require "json"
 require_relative "../../error"
-require_relative "algorithms"
-require_relative "file_keys"
-require_relative "jwk_set"
-require_relative "key"
-require_relative "key_fetch"
-require_relative "pem"
+require_relative "keys"
 require_relative "remote_keys"
-require_relative "static_keys"
 
 module Hikyaku
   class Web
@@ -107,6 +101,105 @@ module Hikyaku
         end
 
         def refuse(setting, reason) = raise(ConfigError, "#{setting}: #{reason}")
+      end
+
+      # Keys that the configuration holds: they never change while the hub runs.
+      class StaticKeys
+        def initialize(keys)
+          @keys = keys.freeze
+          freeze
+        end
+
+        def keys(_now) = @keys
+
+        def keys_after_refresh(_now) = @keys
+
+        def held = @keys
+
+        def refreshable? = false
+
+        def inspect = "#<#{self.class} #{@keys.size}>"
+      end
+
+      # The keys of a file, which is read again when it has changed. It is looked at once a second at most, when somebody asks
+      # or `refresh_if_stale` is called, and at once by `reload`. A new content that cannot be used is logged, and the keys that
+      # were read before stay in force. Thread-safe.
+      class FileKeys
+        CHECK_SECONDS = 1
+        # A file that was written so lately may be written again without a change that its times show.
+        SETTLED_SECONDS = 2
+        # What differs when a file was replaced or written.
+        Mark = Struct.new(:device, :inode, :size, :mtime, :ctime)
+        private_constant :CHECK_SECONDS, :SETTLED_SECONDS, :Mark
+
+        def initialize(setting:, path:, logger: nil, on_change: -> {}, &read)
+          @setting = setting
+          @path = path
+          @logger = logger
+          @on_change = on_change
+          @read = read
+          @mutex = Mutex.new
+          @checked_at = -Float::INFINITY
+          @mark = mark
+          @keys = read.call.freeze
+        end
+
+        def keys(now)
+          refresh_if_stale(now)
+          @keys
+        end
+        alias_method :keys_after_refresh, :keys
+
+        def held = @keys
+
+        # Looks at the file if that was not done lately, and reads it if it has changed.
+        def refresh_if_stale(now)
+          # A clock that was set back must not stop this.
+          return if (now - @checked_at).between?(0, CHECK_SECONDS)
+          changed = @mutex.synchronize do
+            next if (now - @checked_at).between?(0, CHECK_SECONDS)
+            @checked_at = now
+            seen = mark
+            install(seen) unless seen == @mark && settled?(seen)
+          end
+          @on_change.call if changed
+        end
+
+        # Reads the file, whether it seems to have changed or not.
+        def reload(_now = nil)
+          changed = @mutex.synchronize { install(mark) }
+          @on_change.call if changed
+        end
+
+        def refreshable? = true
+
+        def inspect = "#<#{self.class} #{@path}, #{@keys.size} keys>"
+
+        private
+
+        def mark
+          stat = File.stat(@path)
+          Mark.new(stat.dev, stat.ino, stat.size, stat.mtime, stat.ctime)
+        rescue SystemCallError, ArgumentError # NUL in the path
+          nil
+        end
+
+        def settled?(mark) = mark.nil? || (Time.now - mark.mtime).abs > SETTLED_SECONDS
+
+        def install(mark)
+          known = mark == @mark
+          @mark = mark
+          keys = @read.call.freeze
+          @failure = nil
+          return false if keys == @keys
+          @keys = keys
+          @logger&.info { "#{@setting}: the file #{@path} was read again: #{keys.size} #{(keys.size == 1) ? "key" : "keys"}" }
+          true
+        rescue ConfigError => error
+          @logger&.error("#{error.message}; the keys that were read before stay in force") unless known && error.message == @failure
+          @failure = error.message
+          false
+        end
       end
     end
   end

@@ -2,10 +2,9 @@
 
 require "jwt"
 require_relative "../../error"
-require_relative "../access"
-require_relative "algorithms"
-require_relative "strict_json"
-require_relative "trusted_issuer"
+require_relative "keys"
+require_relative "../origins"
+require_relative "details"
 
 module Hikyaku
   class Web
@@ -34,10 +33,7 @@ module Hikyaku
         SEGMENTS = /\A([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\z/
         TYPE = %r{\A(?:application/)?at\+jwt\z}i
 
-        attr_reader :header
-        attr_reader :claims
-        attr_reader :legacy
-        attr_reader :details
+        attr_reader :header, :claims, :legacy, :details
 
         def initialize(token, role:, rules:, now:)
           @token = token
@@ -222,6 +218,225 @@ module Hikyaku
         end
 
         private_constant :LEEWAY, :SEGMENTS, :TYPE
+      end
+
+      # What a valid token permits: who, until when, which topics. A value: frozen, and shared by all requests with the
+      # same token.
+      class Access
+        # What parsed payloads take, over the token that they stood in.
+        COPIES = 3
+        private_constant :COPIES
+
+        attr_reader :issuer, :subject, :token_id, :issued_at, :expires_at, :subscribe_matchers,
+          :publish_matchers, :bytes, :basis
+
+        def initialize(details:, issuer: nil, subject: nil, token_id: nil, issued_at: nil, expires_at: nil, not_before: nil,
+          legacy: false, payload: nil, basis: nil, token_bytes: 0)
+          @issuer = issuer
+          @basis = basis
+          @subject = subject
+          @token_id = token_id
+          @issued_at = issued_at
+          @expires_at = expires_at
+          @from = not_before || -Float::INFINITY
+          @until = expires_at || Float::INFINITY
+          @legacy = legacy
+          @payload = payload
+          @subscribe_details = details.select(&:subscribe).freeze
+          @subscribe_matchers = @subscribe_details.flat_map(&:matchers).freeze
+          @publish_matchers = details.select(&:publish).flat_map(&:matchers).freeze
+          @bytes = COPIES * token_bytes + details.sum { |detail| detail.matchers.sum(&:bytes) }
+          freeze
+        end
+
+        def legacy? = @legacy
+
+        # Whether the token is valid at this time, nothing else having changed.
+        def current?(now) = now < @until && now >= @from
+
+        # Mercure draft-08, section "Publishers": every topic must be granted.
+        def publish?(topics)
+          topics.all? { |topic| @publish_matchers.any? { |matcher| matcher.match?(topic) } }
+        end
+
+        # Mercure draft-08, section "Subscribers", for one of the topics of an update.
+        def subscribe?(topic)
+          @subscribe_matchers.any? { |matcher| matcher.match?(topic) }
+        end
+
+        # What the token says about a subscription. The first detail that matches decides, even when it has no payload
+        # (Mercure draft-08, section "Payloads"; Mercure 0.x, section "Payload").
+        def payload(matcher_string)
+          detail = @subscribe_details.find { |one| one.matchers.any? { |matcher| matcher.match?(matcher_string) } }
+          payload = detail&.payload
+          (payload.nil? && @legacy) ? @payload : payload
+        end
+
+        def inspect
+          "#<#{self.class} #{"0.x " if @legacy}issuer #{@issuer.inspect}, subject #{@subject.inspect}, " \
+            "publish #{@publish_matchers.map(&:pattern)}, subscribe #{@subscribe_matchers.map(&:pattern)}>"
+        end
+      end
+
+      # What tokens are judged by: whom the hub trusts, who it is itself, and its limits.
+      class Rules
+        attr_reader :resource_identifier, :audiences, :max_token_bytes, :details, :legacy_claim, :issuers
+
+        def initialize(issuers:, plain:, resource_identifier:, hub_url:, legacy:, limits:)
+          @issuers = issuers.freeze
+          @by_id = {}
+          issuers.each { |issuer| add(issuer, legacy) }
+          @by_id.freeze
+          @plain = plain
+          @resource_identifier = resource_identifier
+          @audiences = LocalNames.of(resource_identifier).freeze
+          @legacy = legacy
+          @max_token_bytes = limits.fetch(:max_token_bytes)
+          @details = Details.new(base: hub_url, max_details: limits.fetch(:max_token_details),
+            max_topics: limits.fetch(:max_token_topics), max_pattern_bytes: limits.fetch(:max_pattern_bytes))
+          @legacy_claim = LegacyClaim.new(@details)
+          freeze
+        end
+
+        def legacy? = @legacy
+
+        # The one issuer whose keys may have signed a token.
+        #
+        # 0.x never looked at iss: a token without it, or whose issuer the hub does not know, is tried against the one
+        # plain issuer. A token of another issuer that the hub knows is not.
+        def issuer(iss, legacy:)
+          return @by_id[iss] unless legacy
+          (iss && @by_id[iss]) || @plain
+        end
+
+        private
+
+        def add(issuer, legacy)
+          if issuer.id.nil? || issuer.id.empty?
+            raise ConfigError, "issuer: keys are configured without their issuer; tokens name it in iss" unless legacy
+          elsif @by_id.key?(issuer.id)
+            raise ConfigError, "issuers: #{issuer.id.inspect} is configured twice"
+          else
+            @by_id[issuer.id] = issuer
+          end
+        end
+      end
+
+      # One issuer that the hub trusts, with its keys for each role. Keys of different issuers are never looked at
+      # together (Mercure draft-08, section "Token Validation").
+      class TrustedIssuer
+        # What a decision rests on: that this issuer's key signed a token.
+        #
+        # @!attribute [r] issuer
+        #   @return [TrustedIssuer]
+        # @!attribute [r] role
+        #   @return [Symbol] :publisher or :subscriber
+        # @!attribute [r] key
+        #   @return [Key]
+        Basis = Struct.new(:issuer, :role, :key) do
+          def good? = issuer.holds?(role, key)
+
+          def inspect = "#<#{self.class} #{role} #{issuer.inspect}>"
+        end
+
+        # No key could be had yet: the issuer's key set was never reached.
+        class KeysUnreachable < StandardError
+        end
+
+        # So that a token without a kid costs a bounded number of signature checks.
+        MAX_TRIED = 8
+
+        class << self
+          # A key of its own goes before the issuer's JWK Set, which serves the roles that have none.
+          def load(setting, source)
+            where = setting.issuer ? " of issuer #{setting.issuer.inspect}" : ""
+            shared = {}
+            keys = %i[publisher subscriber].to_h do |role|
+              name = "#{role}_alg"
+              own = setting.public_send(name)
+              algorithms = own ? Algorithms.parse("#{name}#{where}", own) : Algorithms.parse("alg#{where}", setting.alg)
+              key = setting.public_send("#{role}_key")
+              next [role, source.load("#{role}_key#{where}", key, algorithms)] if key
+              [role, shared[algorithms] ||= source.load("jwks#{where}", setting.jwks, algorithms, secrets: false)]
+            end
+            new(setting.issuer, keys)
+          end
+        end
+
+        attr_reader :id
+
+        def initialize(id, keys)
+          @id = id&.dup&.freeze
+          @keys = keys.freeze
+          freeze
+        end
+
+        def role?(role) = !@keys[role].nil?
+
+        def refreshable = @keys.values.compact.select(&:refreshable?).uniq
+
+        def holds?(role, key) = @keys[role]&.held&.include?(key) || false
+
+        # The keys that a token may have been signed with, the best guess first. The kid is a hint: it chooses among
+        # the keys that have one, and makes the hub look for a key that it does not know yet. Keys without a kid may
+        # have signed any token.
+        def candidates(role, kid, now)
+          source = @keys.fetch(role)
+          keys = source.keys(now)
+          keys = source.keys_after_refresh(now) if keys && kid && keys.none? { |key| key.kid == kid }
+          raise KeysUnreachable unless keys
+          return keys unless kid
+          named, others = keys.partition { |key| key.kid == kid }
+          named + others.select { |key| key.kid.nil? }
+        end
+
+        def inspect = "#<#{self.class} #{@id.inspect}>"
+      end
+
+      # What the hub thinks of a token, for people: every check in order, not only the first that fails.
+      module Explanation
+        NAMES = Verification::CHECKS.keys.to_h { |check| [check, check.to_s.delete_prefix("check_")] }.freeze
+
+        class << self
+          def of(verification, role)
+            checks = Verification::CHECKS.keys.map { |check| outcome(verification, check) }
+            {
+              valid: checks.all? { |check| check[:ok] }, role: role, legacy: verification.legacy || false,
+              checks: checks, header: verification.header, claims: verification.claims,
+              permits: permits(verification.details || [])
+            }
+          end
+
+          private
+
+          def outcome(verification, check)
+            name = NAMES.fetch(check)
+            return {check: name, ok: nil, message: "Not checked: an earlier check failed."} unless verification.ready?(check)
+            {check: name, ok: true, message: verification.public_send(check)}
+          rescue InvalidToken => error
+            {check: name, ok: false, message: sentence(error)}
+          end
+
+          # The person asking has the token: here the cause may be told, which holds a pattern.
+          def sentence(error)
+            message = error.cause.is_a?(Hikyaku::Error) ? "#{error.message}: #{error.cause.message}" : error.message
+            message = "#{message[0].upcase}#{message[1..]}"
+            message.end_with?(".") ? message : "#{message}."
+          end
+
+          def permits(details)
+            {
+              publish: details.select(&:publish).flat_map { |detail| detail.matchers.map { |one| pattern(one) } },
+              subscribe: details.select(&:subscribe).flat_map do |detail|
+                detail.matchers.map { |one| pattern(one).merge(detail.payload ? {payload: detail.payload} : {}) }
+              end
+            }
+          end
+
+          def pattern(matcher) = {type: matcher.type, pattern: matcher.pattern}
+        end
+
+        private_constant :NAMES
       end
     end
   end

@@ -1,6 +1,10 @@
 # frozen_string_literal: true
 
+require "time"
 require_relative "metrics"
+require_relative "../web/problem"
+require_relative "../support/clock"
+require_relative "../web/change"
 
 module Hikyaku
   class Server
@@ -39,6 +43,46 @@ module Hikyaku
           [status, headers.merge("content-length" => body.sum(&:bytesize).to_s), (env["REQUEST_METHOD"] == "GET") ? body : []]
         else [405, TEXT.merge("allow" => METHODS), ["only GET and HEAD are understood here\n"]]
         end
+      end
+    end
+
+    # Says in every answer when it was given (RFC 9110, section 6.6.1), unless the application has, and that its type is not to be
+    # guessed.
+    class DateHeader
+      def self.now
+        second, text = @latest
+        now = Process.clock_gettime(Process::CLOCK_REALTIME, :second)
+        return text if second == now
+        @latest = [now, Time.at(now).httpdate.freeze].freeze
+        @latest.last
+      end
+
+      def initialize(app)
+        @app = app
+      end
+
+      def call(env)
+        status, headers, body = @app.call(env)
+        headers = {"date" => DateHeader.now, **Web::Problem::NOSNIFF}.update(headers) unless headers.key?("date") && headers.key?("x-content-type-options")
+        [status, headers, body]
+      end
+    end
+
+    # One line for each request, at the level debug: method, path without its query and what it may hold of secrets, status, time
+    # until the answer began.
+    class RequestLog
+      include Support::Clock
+
+      def initialize(app, logger)
+        @app = app
+        @logger = logger
+      end
+
+      def call(env)
+        began = now
+        response = @app.call(env)
+        @logger.debug { "#{env["REQUEST_METHOD"]} #{Web::Change.loggable(env["PATH_INFO"])} #{response[0]} #{((now - began) * 1000).round(1)} ms" }
+        response
       end
     end
   end
