@@ -27,7 +27,7 @@ class ModulesTest < Minitest::Test
       assert status.success?, output
       output.strip
     end
-    assert_equal ["EventParser Exchange Hikyaku LIMITS Stream pauseAfter"], exports.uniq
+    assert_equal ["Coordinator EventParser Hikyaku LIMITS Stream pauseAfter"], exports.uniq
   end
 
   test "modules are joined each after those that it imports, their comments with them" do

@@ -4,7 +4,7 @@
 import {describe, test} from "node:test";
 import assert from "node:assert/strict";
 import {Malformed, MessagePackParser, Timestamp, pack, unpack} from "../../app/assets/javascripts/hikyaku-msgpack.js";
-import {generator} from "./support/world.mjs";
+import {generator} from "./support/environment.mjs";
 
 const bytesOf = (hex) => Uint8Array.from(hex.replaceAll(" ", "").match(/../g) ?? [], (each) => parseInt(each, 16));
 const hexOf = (bytes) => Buffer.from(bytes).toString("hex");

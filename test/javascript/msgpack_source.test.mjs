@@ -3,7 +3,7 @@
 import {afterEach, beforeEach, describe, test} from "node:test";
 import assert from "node:assert/strict";
 import {MessagePackSource, pack} from "../../app/assets/javascripts/hikyaku-msgpack.js";
-import {World} from "./support/world.mjs";
+import {TestEnvironment} from "./support/environment.mjs";
 
 const PACK = {"content-type": "application/vnd.msgpack"};
 
@@ -43,20 +43,20 @@ class Network {
   }
 }
 
-let [network, world, seen, states, source] = [];
+let [network, environment, seen, states, source] = [];
 
 function open(options = {}) {
   source = new MessagePackSource("/hub?match=a", {
     onmessage: ({id, type, data}) => seen.push([id, type, data]),
     onstate: (state, detail) => states.push([state, ...(detail.reason ? [detail.reason] : [])]),
     ...options,
-  }, world);
-  return world.pass(0);
+  }, environment);
+  return environment.pass(0);
 }
 
 beforeEach(() => {
   network = new Network();
-  world = new World({fetch: (url, init) => network.fetch(url, init)});
+  environment = new TestEnvironment({fetch: (url, init) => network.fetch(url, init)});
   [seen, states] = [[], []];
 });
 
@@ -75,10 +75,10 @@ describe("a MessagePackSource", () => {
     await open();
     const bytes = pack(["2", "note", "b"]);
     hub.say(null, ["1", null, "a"], bytes.subarray(0, 4));
-    await world.pass(10);
+    await environment.pass(10);
     assert.deepEqual(seen, [["1", "message", "a"]]);
     hub.say(bytes.subarray(4), [null, null, "c"], true);
-    await world.pass(10);
+    await environment.pass(10);
     assert.deepEqual(seen.slice(1), [["2", "note", "b"], ["2", "message", "c"]]);
     assert.deepEqual(states, [["connected"], ["caught-up"]]);
     assert.equal(source.lastEventId, "2");
@@ -90,7 +90,7 @@ describe("a MessagePackSource", () => {
     await open();
     hub.say(new TextEncoder().encode(":\n\nid: 1\ndata: a\n\nretry: 2000\n\nid: 2\n\n"));
     hub.end();
-    await world.pass(3_001);
+    await environment.pass(3_001);
     assert.deepEqual([seen, network.ids], [[["1", "message", "a"]], [null, "2"]]);
   });
 
@@ -100,21 +100,21 @@ describe("a MessagePackSource", () => {
     const second = network.stream();
     await open();
     first.say(["1", null, "a"], 4_000);
-    await world.pass(1);
+    await environment.pass(1);
     first.break();
-    await world.pass(3_999);
+    await environment.pass(3_999);
     assert.equal(network.asked.length, 1);
-    await world.pass(2_002);
+    await environment.pass(2_002);
     assert.equal(network.asked.length, 2);
-    await world.pass(6_000);
+    await environment.pass(6_000);
     assert.equal(network.asked.length, 2, "1.7 times as long");
-    await world.pass(4_500);
+    await environment.pass(4_500);
     second.say(["2", null, "b"]);
-    await world.pass(1);
+    await environment.pass(1);
     assert.deepEqual([network.ids, seen.map(([id]) => id)], [[null, "1", "1"], ["1", "2"]]);
     assert.deepEqual(states, [["connected"], ["reconnecting", "the connection was lost"], ["reconnecting", "the hub answered 503"], ["connected"]]);
     second.break();
-    await world.pass(6_001);
+    await environment.pass(6_001);
     assert.equal(network.asked.length, 4, "a stream that opens ends that");
   });
 
@@ -125,22 +125,22 @@ describe("a MessagePackSource", () => {
     await open();
     first.say(0);
     first.end();
-    await world.pass(99);
+    await environment.pass(99);
     assert.equal(network.asked.length, 1);
-    await world.pass(52);
+    await environment.pass(52);
     assert.equal(network.asked.length, 2);
     second.say(2 ** 40);
     second.end();
-    await world.pass(3_600_000 * 1.5 + 1);
+    await environment.pass(3_600_000 * 1.5 + 1);
     assert.equal(network.asked.length, 3);
   });
 
   test("a Retry-After is waited for", async () => {
     network.answer(429, {"retry-after": "100"});
     await open();
-    await world.pass(99_999);
+    await environment.pass(99_999);
     assert.equal(network.asked.length, 1);
-    await world.pass(20_002);
+    await environment.pass(20_002);
     assert.equal(network.asked.length, 2);
   });
 
@@ -148,18 +148,18 @@ describe("a MessagePackSource", () => {
     const hub = network.stream();
     await open();
     for (let count = 0; count < 5; count += 1) {
-      await world.pass(50_000);
+      await environment.pass(50_000);
       hub.say(null);
     }
-    await world.pass(59_000);
+    await environment.pass(59_000);
     assert.equal(network.asked.length, 1);
-    await world.pass(3_000);
+    await environment.pass(3_000);
     assert.deepEqual(states, [["connected"], ["reconnecting", "the connection was lost"]]);
   });
 
   test("a hub that does not answer is asked again", async () => {
     await open();
-    await world.pass(32_000);
+    await environment.pass(32_000);
     assert.equal(network.asked.length, 2);
   });
 
@@ -167,7 +167,7 @@ describe("a MessagePackSource", () => {
     const hub = network.stream();
     await open();
     hub.say(["1", null, "a"], Uint8Array.of(0x93, 1, 2, 3));
-    await world.pass(2_000);
+    await environment.pass(2_000);
     assert.deepEqual([seen.length, network.ids, states[1][0]], [1, [null, "1"], "reconnecting"]);
     assert.match(states[1][1], /broken: the id of an event is no text/);
   });
@@ -179,7 +179,7 @@ describe("a MessagePackSource", () => {
     for (const [index, hub] of streams.entries()) {
       hub.say(10_000, null, ...(index === 3 || index === 5 ? [["1", null, "a"]] : []), ...(index < 5 ? [Uint8Array.of(0xc1)] : []));
       if (index >= 5) hub.end();
-      await world.pass(44_000);
+      await environment.pass(44_000);
     }
     // 1.7 times as long each time, and half as much again by chance.
     [10_000, 17_000, 28_900, 10_000, 17_000, 10_000, 10_000].forEach((least, index) => assert.ok(pauses[index] >= least && pauses[index] <= least * 1.5, pauses.join(" ")));
@@ -189,9 +189,9 @@ describe("a MessagePackSource", () => {
     const hub = network.stream();
     await open();
     hub.say(Uint8Array.of(0x93, 0xa1, 0x31, 0xc0, 0xdb, 0x7f, 0xff, 0xff, 0xff));
-    await world.pass(1);
+    await environment.pass(1);
     hub.break();
-    await world.pass(2_000);
+    await environment.pass(2_000);
     assert.deepEqual([states[1], network.ids], [["gap", "oversize"], [null, "1"]]);
   });
 
@@ -201,13 +201,13 @@ describe("a MessagePackSource", () => {
     const again = network.stream({...PACK, "mercure-last-event-id": "9"});
     await open({lastEventId: "1"});
     hub.say(gap("overrun", "8"), gap("unknown", "9"), ["9", "mercure", '{"type":"subscription"}'], gap("unknown"));
-    await world.pass(1);
+    await environment.pass(1);
     assert.deepEqual(states, [["connected"], ["gap", "unknown"], ["gap", "overrun"], ["gap", "unknown"]]);
     assert.deepEqual([seen.length, source.lastEventId], [1, "9"]);
     hub.end();
-    await world.pass(2_000);
+    await environment.pass(2_000);
     again.say(gap("unknown"));
-    await world.pass(1);
+    await environment.pass(1);
     assert.deepEqual(states.slice(4), [["reconnecting", "the hub ended the stream"], ["connected"], ["gap", "unknown"]]);
   });
 
@@ -215,7 +215,7 @@ describe("a MessagePackSource", () => {
     test(`${status} with ${JSON.stringify(headers)} is the end`, async () => {
       network.answer(status, headers);
       await open();
-      await world.pass(100_000);
+      await environment.pass(100_000);
       assert.deepEqual([states, network.asked.length, source.closed], [[["refused", reason]], 1, true]);
       assert.ok(network.asked[0].signal.aborted, "nobody reads the rest");
     });
@@ -229,7 +229,7 @@ describe("a MessagePackSource", () => {
     let count = 0;
     await open({token: () => `t${(count += 1)}`});
     hub.end();
-    await world.pass(2_000);
+    await environment.pass(2_000);
     assert.deepEqual(network.asked.map(({headers}) => headers.Authorization), ["Bearer t1", "Bearer t2", "Bearer t3", "Bearer t4"]);
     assert.deepEqual(states.at(-1), ["refused", "unauthorized"]);
   });
@@ -245,13 +245,13 @@ describe("a MessagePackSource", () => {
     const {signal} = network.asked[0];
     hub.say(["1", null, "a"]);
     source.close();
-    await world.pass(100_000);
+    await environment.pass(100_000);
     assert.deepEqual([seen, states, network.asked.length, signal.aborted], [[], [["connected"]], 1, true]);
     const closing = new AbortController();
     network.answer(503);
     await open({signal: closing.signal});
     closing.abort();
-    await world.pass(100_000);
+    await environment.pass(100_000);
     assert.deepEqual([network.asked.length, source.closed], [2, true]);
     await open({signal: closing.signal});
     assert.equal(network.asked.length, 2);
@@ -261,7 +261,7 @@ describe("a MessagePackSource", () => {
     const hub = network.stream();
     await open({onmessage: ({id}) => { seen.push(id); source.close(); }});
     hub.say(Uint8Array.from([...pack(["1", null, "a"]), ...pack(["2", null, "b"])]));
-    await world.pass(1);
+    await environment.pass(1);
     assert.deepEqual([seen, source.lastEventId], [["1"], "1"]);
   });
 
@@ -271,7 +271,7 @@ describe("a MessagePackSource", () => {
     const hub = network.stream();
     await open({onmessage: ({data}) => { throw new Error(data); }});
     hub.say(["1", null, "a"], ["2", null, "b"]);
-    await world.pass(1);
+    await environment.pass(1);
     delete globalThis.reportError;
     assert.deepEqual([told, states], [["a", "b"], [["connected"]]]);
   });

@@ -3,7 +3,7 @@
 import {describe, test} from "node:test";
 import assert from "node:assert/strict";
 import {EventParser} from "../../app/assets/javascripts/hikyaku.js";
-import {generator} from "./support/world.mjs";
+import {generator} from "./support/environment.mjs";
 
 const encoder = new TextEncoder();
 const bytesOf = (stream) => (typeof stream === "string" ? encoder.encode(stream) : Uint8Array.from(stream));

@@ -9,7 +9,7 @@ const source = readFileSync(new URL("../../app/assets/javascripts/hikyaku-presen
 const {Roster} = await import(`data:text/javascript,${encodeURIComponent(source.replace(/^import \{Hikyaku\} from "hikyaku";$/m, "const Hikyaku = null;"))}`);
 
 // A clock that a test moves.
-class World {
+class TestEnvironment {
   time = 0;
   timers = new Map();
   count = 0;
@@ -39,11 +39,11 @@ const cyd = {id: "3", name: "Cyd"};
 const names = (users) => users.map((user) => user.name).join(" ");
 
 function roster() {
-  const world = new World();
+  const environment = new TestEnvironment();
   const told = [];
-  const it = new Roster({world, onchange: ({here, joined, left}) => told.push(`${names(here)} +${names(joined)} -${names(left)}`)});
+  const it = new Roster({environment, onchange: ({here, joined, left}) => told.push(`${names(here)} +${names(joined)} -${names(left)}`)});
   return {
-    world, told, roster: it,
+    environment, told, roster: it,
     list: (...pairs) => (it.expect(), it.take(pairs)),
     come: (subscriber, payload) => it.apply({subscriber, active: true, payload}),
     go: (subscriber, payload) => it.apply({subscriber, active: false, payload}),
@@ -53,14 +53,14 @@ function roster() {
 
 describe("presence", () => {
   test("the first list says who is here, and that nobody has joined; events say who comes and goes", () => {
-    const {list, come, go, world, last} = roster();
+    const {list, come, go, environment, last} = roster();
     list(["a", ada]);
     assert.equal(last(), "Ada + -");
     come("b", bob);
     assert.equal(last(), "Ada Bob +Bob -");
     go("a", ada);
     assert.equal(last(), "");
-    world.pass(5);
+    environment.pass(5);
     assert.equal(last(), "Bob + -Ada");
   });
 
@@ -71,32 +71,32 @@ describe("presence", () => {
   });
 
   test("several connections of a user are one", () => {
-    const {list, come, go, world, last} = roster();
+    const {list, come, go, environment, last} = roster();
     list(["a1", ada], ["a2", {...ada, id: "1"}]);
     last();
     come("a3", {...ada, id: "1"});
     go("a1", ada);
     go("a2", ada);
-    world.pass(60);
+    environment.pass(60);
     assert.equal(last(), "");
     go("a3", ada);
-    world.pass(5);
+    environment.pass(5);
     assert.equal(last(), " + -Ada");
   });
 
   test("who comes back within the grace has never left", () => {
-    const {list, come, go, world, last} = roster();
+    const {list, come, go, environment, last} = roster();
     list(["a", ada], ["b", bob]);
     last();
     go("b", bob);
-    world.pass(4.9);
+    environment.pass(4.9);
     come("b2", bob);
-    world.pass(60);
+    environment.pass(60);
     assert.equal(last(), "");
     go("b2", bob);
-    world.pass(4.9);
+    environment.pass(4.9);
     assert.equal(last(), "");
-    world.pass(0.1);
+    environment.pass(0.1);
     assert.equal(last(), "Ada + -Bob");
     come("b3", bob);
     assert.equal(last(), "Ada Bob +Bob -");
@@ -111,70 +111,70 @@ describe("presence", () => {
   });
 
   test("the same again changes nothing, nor does the end of what was not known", () => {
-    const {list, come, go, world, last} = roster();
+    const {list, come, go, environment, last} = roster();
     list(["a", ada]);
     last();
     come("a", ada);
     go("z", cyd);
-    world.pass(60);
+    environment.pass(60);
     assert.equal(last(), "");
   });
 
   test("while it is doubtful who is here nothing is told, and afterwards the difference, once", () => {
-    const {roster, list, come, go, world, last} = roster_with(["a", ada], ["b", bob]);
+    const {roster, list, come, go, environment, last} = roster_with(["a", ada], ["b", bob]);
     go("b", bob);
     roster.doubt();
-    world.pass(60);
+    environment.pass(60);
     go("a", ada);
     come("c", cyd);
     assert.equal(last(), "");
     assert.equal(names(roster.here), "Ada Bob");
     list(["a", ada], ["c", cyd]);
     assert.equal(last(), "Ada Bob Cyd +Cyd -");
-    world.pass(5);
+    environment.pass(5);
     assert.equal(last(), "Ada Cyd + -Bob");
   });
 
   test("a subscription that ended unseen is not in the list, and gone; one that came after is not forgotten", () => {
-    const {roster, come, world, last} = roster_with(["a", ada], ["b", bob]);
+    const {roster, come, environment, last} = roster_with(["a", ada], ["b", bob]);
     roster.doubt();
     come("ghost", cyd);
     roster.expect();
     come("b2", bob);
     roster.take([["a2", ada]]);
     assert.equal(last(), "");
-    world.pass(60);
+    environment.pass(60);
     assert.equal(names(roster.here), "Ada Bob");
   });
 
   test("after a hub that lost everybody, others have as long to come back as this page took, and more", () => {
-    const {roster, list, come, world, last} = roster_with(["a", ada], ["b", bob], ["c", cyd]);
+    const {roster, list, come, environment, last} = roster_with(["a", ada], ["b", bob], ["c", cyd]);
     roster.doubt();
-    world.pass(10);
+    environment.pass(10);
     list(["a2", ada]);
-    world.pass(19);
+    environment.pass(19);
     come("b2", bob);
     assert.equal(last(), "");
-    world.pass(1);
+    environment.pass(1);
     assert.equal(last(), "Ada Bob + -Cyd");
     roster.doubt();
-    world.pass(3600);
+    environment.pass(3600);
     list(["a3", ada]);
-    world.pass(44);
+    environment.pass(44);
     assert.equal(last(), "");
-    world.pass(1);
+    environment.pass(1);
     assert.equal(last(), "Ada + -Bob");
   });
 
   test("the page's own subscription, which the hub announces before the list comes, is no sign that the hub has kept the others", () => {
-    const {roster, list, come, world, last} = roster_with(["a", ada], ["b", bob]);
+    const {roster, list, come, environment, last} = roster_with(["a", ada], ["b", bob]);
     roster.doubt();
-    world.pass(10);
+    environment.pass(10);
     come("a2", ada);
     list(["a2", ada]);
-    world.pass(19);
+    environment.pass(19);
     come("b2", bob);
-    world.pass(60);
+    environment.pass(60);
     assert.equal(last(), "");
   });
 
@@ -205,10 +205,10 @@ describe("presence", () => {
   });
 
   test("when it is closed nobody leaves any more", () => {
-    const {roster, go, world, last} = roster_with(["a", ada]);
+    const {roster, go, environment, last} = roster_with(["a", ada]);
     go("a", ada);
     roster.close();
-    world.pass(60);
+    environment.pass(60);
     assert.equal(last(), "");
   });
 
@@ -234,7 +234,7 @@ function roster_asking() {
 function history(seed) {
   let state = seed;
   const random = (n) => (state = (state * 48271) % 2147483647) % n;
-  const {roster: it, world} = roster();
+  const {roster: it, environment} = roster();
   const users = [ada, bob, cyd];
   const hub = new Map();
   let connected = false;
@@ -257,12 +257,12 @@ function history(seed) {
     }, () => {
       if (connected && list === null) list = [...hub];
       else if (list) it.take(list);
-    }, () => world.pass(random(3))][random(5)]();
+    }, () => environment.pass(random(3))][random(5)]();
     if (event && connected) it.apply(event);
   }
   it.doubt();
   it.expect();
   it.take([...hub]);
-  world.pass(60);
+  environment.pass(60);
   assert.deepEqual(new Set(it.here.map(({id}) => id)), new Set([...hub.values()].map(({id}) => id)), `history ${seed}`);
 }

@@ -14,12 +14,12 @@ const HUBS = {
   "that sends no comments": {heartbeat: 0},
   "that does not tell when a stream has caught up": {tells: false},
   "that does neither": {changeable: false, heartbeat: 0},
-  "without a door": {lists: true, rare: [20, 31]},
-  "without a door, that forgets": {lists: true, history: 30},
-  "without a door, that forgets all the time": {lists: true, forgets: true},
-  "without a door, that does not tell when a stream has caught up": {lists: true, tells: false},
-  "without a door, that does not name matchers": {lists: true, naming: false, many: true},
-  "without a door, whose streams cannot be changed": {lists: true, changeable: false, many: true},
+  "without a token endpoint": {lists: true, rare: [20, 31]},
+  "without a token endpoint, that forgets": {lists: true, history: 30},
+  "without a token endpoint, that forgets all the time": {lists: true, forgets: true},
+  "without a token endpoint, that does not tell when a stream has caught up": {lists: true, tells: false},
+  "without a token endpoint, that does not name matchers": {lists: true, naming: false, many: true},
+  "without a token endpoint, whose streams cannot be changed": {lists: true, changeable: false, many: true},
 };
 
 // `rare`: seeds by which something happens that seldom does.

@@ -36,7 +36,7 @@ class TypesTest < Minitest::Test
     WAYS.map { |way| Thread.new { compile(*way) } }.map(&:value).each { |output, status| assert status.success?, output }
   end
 
-  {"hikyaku" => %w[EventParser Exchange Hikyaku LIMITS Stream pauseAfter], "hikyaku-presence" => %w[Roster],
+  {"hikyaku" => %w[Coordinator EventParser Hikyaku LIMITS Stream pauseAfter], "hikyaku-presence" => %w[Roster],
    "hikyaku-send" => %w[Expiring Replies SendError Throttle byType ephemeral send],
    "hikyaku-msgpack" => %w[Malformed MessagePackParser MessagePackSource Timestamp pack unpack]}.each do |name, exports|
     test "what #{name}.d.ts declares, #{name}.js has, and the reverse" do

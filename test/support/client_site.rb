@@ -8,7 +8,7 @@ require "uri"
 require_relative "access_tokens"
 require_relative "hub_server"
 
-# A site with pages that follow streams by hikyaku.js, a door for them, and a hub: all of one origin, over HTTP/1.1, as it is on a
+# A site with pages that follow streams by hikyaku.js, a token endpoint for them, and a hub: all of one origin, over HTTP/1.1, as it is on a
 # developer's machine. Its policy forbids whatever is inline.
 #
 #     site = ClientSite.new
@@ -28,7 +28,7 @@ class ClientSite
   attr_reader :refused
   # @return [Integer] how long tokens live
   attr_accessor :token_seconds
-  # @return [Integer] seconds by which the hub lets them live longer than the door says, for a browser that is late on a slow machine
+  # @return [Integer] seconds by which the hub lets them live longer than the token endpoint says, for a browser that is late on a slow machine
   attr_accessor :token_grace
   # @return [String] whose they are
   attr_accessor :subject
@@ -36,8 +36,6 @@ class ClientSite
   attr_accessor :hub_url
   # @return [String] the header of pages
   attr_accessor :policy
-  # @return [Integer, nil] what the door answers in place of a token
-  attr_accessor :door_status
   # @return [Boolean] whether pages come with names that have expired, as out of a cache
   attr_accessor :stale
   # @return [Numeric, nil] seconds after which /silent.js is the client; nil for never
@@ -51,7 +49,7 @@ class ClientSite
     @subject = "somebody"
     @policy = POLICY
     @lock = Mutex.new
-    @petitions = []
+    @token_requests = []
     @pages = []
     @items = []
     @age = 0
@@ -68,8 +66,8 @@ class ClientSite
   # @return [Integer] streams that the hub has now
   def streams = hub.stats[:subscribers]
 
-  # @return [Array<Array<String>>] the names of each request to the door
-  def petitions = @lock.synchronize { @petitions.dup }
+  # @return [Array<Array<String>>] the names of each request to the token endpoint
+  def token_requests = @lock.synchronize { @token_requests.dup }
 
   # @return [Array<String>] of each page that was loaded, the path and the query
   def pages = @lock.synchronize { @pages.dup }
@@ -122,7 +120,7 @@ class ClientSite
       when "/hikyaku/presence" then [200, {"content-type" => "application/json"}, [JSON.generate(here: JSON.parse(request.body.read).fetch("names").to_h { |name| [name, []] })]]
       when "/silent.js", "/dead.js" then useless(request.path_info)
       when "/turbo.js" then file(TURBO)
-      when "/hikyaku/streams" then door(request)
+      when "/hikyaku/streams" then token_endpoint(request)
       when "/favicon.ico" then [204, {}, []]
       else html(request)
       end
@@ -163,10 +161,9 @@ class ClientSite
     [200, {"content-type" => "text/html; charset=utf-8", "content-security-policy" => policy, "cache-control" => "no-cache"}, [body]]
   end
 
-  def door(request)
-    return [door_status, {}, []] if door_status
+  def token_endpoint(request)
     names = JSON.parse(request.body.read).fetch("names")
-    age = @lock.synchronize { (@petitions << names) && @age }
+    age = @lock.synchronize { (@token_requests << names) && @age }
     refused = names.to_h { |name| [name, reason(name, age)] }.compact
     granted = names - refused.keys
     topics = granted.to_h { |name| [name, topic(name.split(":")[1])] }

@@ -292,7 +292,7 @@ class ClientTest < Minitest::Test
     end
     assert_seen(Array.new(13, &:to_s), page)
     refute_includes states(page).map(&:first), "reconnecting"
-    assert_operator site.petitions.size, :>, 2
+    assert_operator site.token_requests.size, :>, 2
   end
 
   test "names that are refused say so, and the others go on" do
@@ -309,11 +309,11 @@ class ClientTest < Minitest::Test
 
   test "an element that is moved goes on with its stream, and nobody asks for anything" do
     page = open_tab
-    petitions = site.petitions.size
+    token_requests = site.token_requests.size
     page.js("document.body.append(document.createElement('div')), document.querySelector('div').append(document.querySelector('hikyaku-stream-source')), 0")
     publish("1")
     assert_seen(["1"], page)
-    assert_equal petitions, site.petitions.size
+    assert_equal token_requests, site.token_requests.size
   end
 
   test "an element whose page was rendered again at another event gets what came after that" do
@@ -387,7 +387,7 @@ class ClientTest < Minitest::Test
     assert first.js("performance.getEntriesByType('resource').length > 10"), "they are not divided"
   end
 
-  test "without a door a page follows topics of a hub" do
+  test "without a token endpoint a page follows topics of a hub" do
     page = open_tab
     page.js(<<~JS)
       window.got = [], Hikyaku.subscribe("/.well-known/mercure", {

@@ -329,9 +329,9 @@ class ClientTurboTest < Minitest::Test
     @site.stale = true
     @site.expire
     page.until("it was not refused again") { refusals(page) == 2 }
-    asked = @site.petitions.size
+    asked = @site.token_requests.size
     sleep 0.7
-    assert_equal [2, 2, asked, "refused"], [loads, refusals(page), @site.petitions.size, state(page)]
+    assert_equal [2, 2, asked, "refused"], [loads, refusals(page), @site.token_requests.size, state(page)]
     # Elsewhere there may be a page that is good.
     @site.stale = false
     page.js("Turbo.visit(#{address(visit: 1).to_json}), 0")

@@ -41,7 +41,7 @@ class ConnectionsTest < Minitest::Test
     @site.publish("/elsewhere", "so that the second page is rendered at another event")
     second = open_page(@site.newest, beside: first)
     [first, second].each { |page| assert_equal 20, page.js_async(ASK) }
-    # Of the door's streams, of the hub's topics, and of each page's EventSource.
+    # Of the token endpoint's streams, of the hub's topics, and of each page's EventSource.
     first.until("#{@site.streams} streams") { @site.streams == 4 }
     [first, second].each { |page| assert_equal 20, page.js_async(ASK) }
     @site.publish("/room", "to both")
@@ -63,7 +63,7 @@ class ConnectionsTest < Minitest::Test
         TOKENS.forEach((token, index) => subscribe(["/five", "/six"][index], token));
       })()
     JS
-    # The door's, that of what has no token, one for each of two tokens, and the EventSource's.
+    # The token endpoint's, that of what has no token, one for each of two tokens, and the EventSource's.
     page.until("#{@site.streams} streams") { @site.streams == 5 }
     page.until("they are not there") do
       tell("/three", "now", private: false)

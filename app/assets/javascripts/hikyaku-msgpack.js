@@ -517,7 +517,7 @@ export class MessagePackParser {
   }
 }
 
-const WORLD = {
+const ENVIRONMENT = {
   fetch: (...all) => globalThis.fetch(...all),
   now: () => Date.now(),
   random: () => Math.random(),
@@ -538,7 +538,7 @@ const REASONS = {401: "unauthorized", 403: "forbidden", 404: "not_found"};
 // onmessage({id, type, data, identified})   of every type
 // onstate(state, detail)                    "connected", "caught-up" (the hub has said so), "reconnecting", "gap" or "refused"
 export class MessagePackSource {
-  #world;
+  #environment;
   #token;
   #credentials;
   #handlers;
@@ -555,9 +555,9 @@ export class MessagePackSource {
   closed = false;
 
   // token: an access token, or a function that gives one, or a promise of one. signal: an AbortSignal that closes it.
-  constructor(url, {lastEventId = null, token = null, withCredentials = false, signal = null, ...handlers} = {}, world = WORLD) {
-    this.#world = world;
-    this.url = new URL(url, world.base).href;
+  constructor(url, {lastEventId = null, token = null, withCredentials = false, signal = null, ...handlers} = {}, environment = ENVIRONMENT) {
+    this.#environment = environment;
+    this.url = new URL(url, environment.base).href;
     this.lastEventId = lastEventId || null;
     this.#token = token;
     this.#credentials = withCredentials ? "include" : "same-origin";
@@ -585,8 +585,8 @@ export class MessagePackSource {
     const abort = (this.#abort = new AbortController());
     let timer;
     const expect = (wait) => {
-      this.#world.clearTimeout(timer);
-      timer = this.#world.setTimeout(() => abort.abort(), wait);
+      this.#environment.clearTimeout(timer);
+      timer = this.#environment.setTimeout(() => abort.abort(), wait);
     };
     let lost = {reason: "the connection was lost"};
     try {
@@ -603,7 +603,7 @@ export class MessagePackSource {
       this.#broken ||= error instanceof Malformed;
       if (error instanceof Malformed) lost = {reason: `the stream is broken: ${error.message}`};
     } finally {
-      this.#world.clearTimeout(timer);
+      this.#environment.clearTimeout(timer);
       abort.abort();
     }
     return this.#postpone(lost);
@@ -616,7 +616,7 @@ export class MessagePackSource {
     // What is not ASCII cannot be sent in a header.
     if (from !== null && /^[\x21-\x7e]+$/.test(from)) headers["Last-Event-ID"] = from;
     else if (from !== null) url.searchParams.append("last_event_id", from);
-    return this.#world.fetch(url.href, {headers, credentials: this.#credentials, cache: "no-store", signal});
+    return this.#environment.fetch(url.href, {headers, credentials: this.#credentials, cache: "no-store", signal});
   }
 
   #parserFor({status, headers, body}) {
@@ -687,16 +687,16 @@ export class MessagePackSource {
   #postpone(detail, retryAfter = 0) {
     if (this.closed) return 0;
     this.#failures += 1;
-    const pause = pauseAfter(this.#failures, {retry: this.#retry, retryAfter, random: this.#world.random});
+    const pause = pauseAfter(this.#failures, {retry: this.#retry, retryAfter, random: this.#environment.random});
     this.#become("reconnecting", {...detail, pause});
     return pause;
   }
 
   async #wait(pause) {
     await new Promise((resolve) => {
-      const timer = this.#world.setTimeout(resolve, pause);
+      const timer = this.#environment.setTimeout(resolve, pause);
       this.#wake = () => {
-        this.#world.clearTimeout(timer);
+        this.#environment.clearTimeout(timer);
         resolve();
       };
     });

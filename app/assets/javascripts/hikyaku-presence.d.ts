@@ -30,7 +30,7 @@ export interface Clock {
 
 /** What follows from subscriptions for users. */
 export class Roster {
-  constructor(options: {grace?: number; onchange(presence: Presence): void; world?: Clock});
+  constructor(options: {grace?: number; onchange(presence: Presence): void; environment?: Clock});
   readonly here: User[];
   /** An event of the hub's. */
   apply(document: SubscriptionDocument): void;

@@ -24,7 +24,7 @@ const TIMES = Object.freeze({
   longestReturn: 45 * SECOND, // for others to come back, when all were cut off
 });
 
-const WORLD = {
+const ENVIRONMENT = {
   now: () => Date.now(),
   random: () => Math.random(),
   setTimeout: (...all) => globalThis.setTimeout(...all),
@@ -36,7 +36,7 @@ const WORLD = {
 // What is known of the subscriptions of one topic, and what follows for users. Subscriptions are known by subscribers, which
 // the hub names; an event tells the beginning or the end of one.
 export class Roster {
-  #world;
+  #environment;
   #grace;
   #onchange;
   #subscriptions = new Map(); // subscriber → payload
@@ -48,10 +48,10 @@ export class Roster {
   #leaving = new Map(); // id → timer
 
   // onchange({here, joined, left})
-  constructor({grace = TIMES.grace, onchange, world = WORLD}) {
+  constructor({grace = TIMES.grace, onchange, environment = ENVIRONMENT}) {
     this.#grace = grace;
     this.#onchange = onchange;
-    this.#world = world;
+    this.#environment = environment;
   }
 
   get here() {
@@ -69,12 +69,12 @@ export class Roster {
   // Events may be missing from now on, until there is a list.
   doubt() {
     if (this.#certain) {
-      this.#doubtfulAt = this.#world.now();
+      this.#doubtfulAt = this.#environment.now();
       this.#doubted = new Map(this.#subscriptions);
     }
     this.#certain = false;
     this.#since = null;
-    for (const timer of this.#leaving.values()) this.#world.clearTimeout(timer);
+    for (const timer of this.#leaving.values()) this.#environment.clearTimeout(timer);
     this.#leaving.clear();
   }
 
@@ -102,7 +102,7 @@ export class Roster {
 
   // No subscription is left of those that were: the hub has lost them all. The longer it was away, the later others ask it again.
   #return() {
-    return Math.max(this.#grace, Math.min((this.#world.now() - this.#doubtfulAt) * 2, TIMES.longestReturn));
+    return Math.max(this.#grace, Math.min((this.#environment.now() - this.#doubtfulAt) * 2, TIMES.longestReturn));
   }
 
   #change(subscriber, payload) {
@@ -131,13 +131,13 @@ export class Roster {
   }
 
   #stay(id) {
-    this.#world.clearTimeout(this.#leaving.get(id));
+    this.#environment.clearTimeout(this.#leaving.get(id));
     this.#leaving.delete(id);
   }
 
   #leave(id, grace) {
     if (this.#leaving.has(id)) return;
-    this.#leaving.set(id, this.#world.setTimeout(() => {
+    this.#leaving.set(id, this.#environment.setTimeout(() => {
       const payload = this.#told.get(id);
       this.#leaving.delete(id);
       this.#told.delete(id);
@@ -271,7 +271,7 @@ function defineElement() {
       });
       const url = new URL(this.getAttribute("window") ?? "/hikyaku/presence", document.baseURI).href;
       this.#inquiry = new Inquiry(url, name, this.#roster, (reason) => this.#refuse({reason}));
-      this.#stream = Hikyaku.connect({door: this.getAttribute("src") ?? undefined}).stream(name, {
+      this.#stream = Hikyaku.connect({endpoint: this.getAttribute("src") ?? undefined}).stream(name, {
         onmessage: (event) => this.#receive(event),
         onstate: (state, detail) => this.#become(state, detail),
       });

@@ -52,10 +52,10 @@ export interface StreamOptions extends Handlers {
   cursor?: string | null;
 }
 
-/** The streams behind a door. */
+/** The streams whose signed names one token endpoint exchanges for a token. */
 export interface Source {
-  /** The absolute URL of the door. */
-  readonly door: string;
+  /** The absolute URL of the token endpoint. */
+  readonly endpoint: string;
   stream(signedName: string, options?: StreamOptions): Stream;
 }
 
@@ -78,8 +78,8 @@ export interface Configuration {
 }
 
 export const Hikyaku: {
-  /** @param options.door where signed names are exchanged for a token; "/hikyaku/streams" */
-  connect(options?: {door?: string | URL}): Source;
+  /** @param options.endpoint The token endpoint, which exchanges signed names for a token; "/hikyaku/streams" by default. */
+  connect(options?: {endpoint?: string | URL}): Source;
   /**
    * Topics of a Mercure hub.
    * @throws TypeError neither match nor matchUrlPattern is given
@@ -178,13 +178,13 @@ export const LIMITS: Readonly<{
   names: number;
   namesLength: number;
   queryLength: number;
-  trunks: number;
+  connections: number;
   unread: number;
   unreadLength: number;
 }>;
 
-/** What the network and the clock are. */
-export interface World {
+/** The network, the clock and the console. */
+export interface Environment {
   fetch(url: string, init?: RequestInit): Promise<Response>;
   now(): number;
   random(): number;
@@ -195,12 +195,12 @@ export interface World {
   base?: string;
 }
 
-/** What a reader wants: streams behind a door, or topics of a hub. */
+/** The source of a reader: the streams of a token endpoint, or topics of a hub. */
 export type Want =
-  | {door: string}
+  | {endpoint: string}
   | {hub: string; matchers: ["match" | "match_urlpattern", string][]; asks: boolean; credentials: RequestCredentials; rights: string | null};
 
-/** What a tab says. */
+/** A message of a tab to the coordinator. */
 export type TabMessage =
   | {type: "hello" | "ping" | "bye"}
   | {type: "join"; readers: {id: number; want: Want; name: string | null; cursor: string | null; token: string | null}[]}
@@ -209,20 +209,20 @@ export type TabMessage =
   | {type: "check"; reason: string}
   | {type: "token"; id: number; token: string | null};
 
-/** What a tab is told. `reset`: it is not known, and is to join again. */
-export type ExchangeMessage =
+/** A message of the coordinator to a tab. `reset`: the coordinator does not know the tab, which must join again. */
+export type CoordinatorMessage =
   | {type: "welcome" | "pong" | "reset"}
   | {type: "event"; ids: number[]; event: HikyakuEvent}
   | {type: "state"; ids: number[]; state: State; detail: StateDetail}
   | {type: "cursor"; ids: number[]; cursor: string}
   | {type: "ask"; id: number};
 
-/** The readers of all tabs; lives in the shared worker, or in one of the tabs. */
-export class Exchange {
-  constructor(world?: World);
-  /** How many connections there are. */
+/** Connects the readers of all tabs to the hub. It runs in the shared worker, or in one of the tabs. */
+export class Coordinator {
+  constructor(environment?: Environment);
+  /** The number of open or connecting streams. */
   readonly connections: number;
-  /** A message of a tab; `post` answers it, now and later. */
-  receive(tab: string, message: TabMessage, post: (message: ExchangeMessage) => void): void;
+  /** Takes a message of a tab; `post` sends messages to that tab, now and later. */
+  receive(tab: string, message: TabMessage, post: (message: CoordinatorMessage) => void): void;
   close(): void;
 }

@@ -2,23 +2,23 @@
 //
 //     import {Hikyaku} from "hikyaku";
 //
-//     Hikyaku.connect({door: "/hikyaku/streams"}).stream(signedName, {cursor, onmessage: (event) => show(event.data)});
+//     Hikyaku.connect({token endpoint: "/hikyaku/streams"}).stream(signedName, {cursor, onmessage: (event) => show(event.data)});
 //     Hikyaku.subscribe("/.well-known/mercure", {match: ["/books/1"], onmessage: (event) => show(event.data)});
 //     <hikyaku-stream-source signed-stream-name="…" cursor="…" src="/hikyaku/streams"></hikyaku-stream-source>
 //
 // This is the page's module and also the shared worker's: see worker-file.js. From the network to the page:
 //
 //     EventParser   bytes → events (HTML standard, "Server-sent events")
-//     Connection    one response; Arrivals: what of it has arrived
-//     Trunk         one connection that is made again, and carries the topics of many readers, in order, once; Cargo: which
-//     Doorway       what one door grants: a token for up to 100 streams, and the trunks that use it
-//     Exchange      the readers of all tabs; lives in the shared worker, or in one of the tabs
-//     Link          between a tab and the exchange:  WorkerLink, LeaderLink (no shared workers here), OwnLink (no locks either)
-//     Tab           the streams of a page, which it asks the exchange for, and again when that is gone
+//     Connection    one response; ArrivalTracker: what of it has arrived
+//     SharedConnection         one connection that is made again, and carries the topics of many readers, in order, once; TopicSet: which
+//     TokenScope       what one token endpoint grants: a token for up to 100 streams, and the connections that use it
+//     Coordinator      the readers of all tabs; lives in the shared worker, or in one of the tabs
+//     Link          between a tab and the coordinator:  WorkerLink, LeaderLink (no shared workers here), PageLink (no locks either)
+//     Tab           the streams of a page, which it asks the coordinator for, and again when that is gone
 //     Stream        what the page holds in its hand
 //
 // A cursor is the id of an event: everything up to it is in the page. Ids have no order that a browser could see, so
-// that nothing here compares two: what comes after a cursor, the hub says, or the order in which a trunk received events.
+// that nothing here compares two: what comes after a cursor, the hub says, or the order in which a connection received events.
 //
 // There is a module for each of these in app/javascript/hikyaku. They run as they are wherever relative addresses lead to them;
 // bin/javascript joins them to the one file that is served, app/assets/javascripts/hikyaku.js. For asset pipelines put digests into the
@@ -32,13 +32,13 @@
 const LIMITS = Object.freeze({
   eventLength: 16 * 1024 * 1024, // characters of one event
   idLine: 2_000, // characters of a line that are kept of an event that is longer
-  ids: 10_000, // that a trunk remembers, against repeats
-  history: 1_000, // events that a trunk keeps for readers that come later
+  ids: 10_000, // that a connection remembers, against repeats
+  history: 1_000, // events that a connection keeps for readers that come later
   historyLength: 1024 * 1024, // the same in characters
   names: 100, // streams of one token, and matchers of one connection
-  namesLength: 60_000, // characters of the names that a door is asked for at once
+  namesLength: 60_000, // characters of the names that a token endpoint is asked for at once
   queryLength: 7_500, // characters of a subscription's URL, which servers bound
-  trunks: 2, // of one doorway, while readers that cannot be placed elsewhere catch up
+  connections: 2, // of one token scope, while readers that cannot be placed elsewhere catch up
   unread: 1_000, // messages that a tab may leave unread
   unreadLength: 4 * 1024 * 1024, // the same in characters
 });
@@ -47,7 +47,7 @@ const SECOND = 1_000;
 
 const TIMES = Object.freeze({
   gather: 20, // readers that come together are one request
-  answer: 30 * SECOND, // in which the hub and the door answer
+  answer: 30 * SECOND, // in which the hub and the token endpoint answer
   retry: SECOND, // before a connection is made again, unless the hub says otherwise
   longestRetry: 30 * SECOND,
   longestRetryAfter: 600 * SECOND,
@@ -65,7 +65,7 @@ const TIMES = Object.freeze({
   dead: 600 * SECOND, // for which a worker that never spoke is not started again
   tabGone: 180 * SECOND, // browsers let hidden tabs speak once a minute
 
-  // For hubs that do not tell when a stream has caught up, as those of other makes: see arrivals.js. There is nothing but time to
+  // For hubs that do not tell when a stream has caught up, as those of other makes: see arrival-tracker.js. There is nothing but time to
   // go by, and it is a guess.
   quiet: 300, // without a byte after what was missed: caught up
   longestCatchUp: 5 * SECOND,
@@ -179,19 +179,19 @@ function pauseAfter(failures, {retry = null, retryAfter = 0, random = Math.rando
 }
 
 // RFC 9110 section 10.2.3: seconds, or a date.
-function retryAfterOf(response, world) {
+function retryAfterOf(response, environment) {
   const value = response.headers.get("retry-after") ?? "";
   if (/^\d+$/.test(value)) return Number(value) * SECOND;
-  return Math.max(0, Date.parse(value) - (Date.parse(response.headers.get("date") ?? "") || world.now())) || 0;
+  return Math.max(0, Date.parse(value) - (Date.parse(response.headers.get("date") ?? "") || environment.now())) || 0;
 }
 
 // With a limit of time, since a request may wait for ever for a place among the browser's connections.
-async function fetchWithin(world, url, init, abort = new AbortController()) {
-  const timer = world.setTimeout(() => abort.abort(), TIMES.answer);
+async function fetchWithin(environment, url, init, abort = new AbortController()) {
+  const timer = environment.setTimeout(() => abort.abort(), TIMES.answer);
   try {
-    return await world.fetch(url, {cache: "no-store", ...init, signal: abort.signal});
+    return await environment.fetch(url, {cache: "no-store", ...init, signal: abort.signal});
   } finally {
-    world.clearTimeout(timer);
+    environment.clearTimeout(timer);
   }
 }
 
@@ -230,9 +230,9 @@ function authorization(grant) {
   return grant.token ? {Authorization: `Bearer ${grant.token}`} : {};
 }
 
-// ---- doors.js -------------------------------------------------------------------------------------------------------
+// ---- token-sources.js -----------------------------------------------------------------------------------------------
 
-// Who lets readers in: a door is asked with names, and answers with what they stand for, and a token that grants it.
+// Who lets readers in: a token endpoint is asked with names, and answers with what they stand for, and a token that grants it.
 
 // It is of no use to ask again.
 class Refusal extends Error {
@@ -250,7 +250,7 @@ class Failure extends Error {
   }
 }
 
-// The application's door: signed names are exchanged for topics and a token that grants them.
+// The application's token endpoint: signed names are exchanged for topics and a token that grants them.
 //
 //     POST {"names": ["signed", …]} → {"hub": URL, "token": JWT, "expires_at": seconds, "topics": {"signed": topic},
 //                                      "refused": {"signed": reason}, "types": {"signed": type}, "patterns": {"signed": pattern},
@@ -259,13 +259,13 @@ class Failure extends Error {
 // An event belongs to the topic whose type it has: the type is the topic, unless `types` says another. With a pattern come the
 // hub's own events about the topic's subscriptions, to which the pattern matches. What is answered for a name of `singly` says nothing of
 // other names of its topic, and may be another topic next time. Names of `failed` are to be asked about again.
-class ApplicationDoor {
-  #world;
+class TokenEndpoint {
+  #environment;
   #url;
 
-  constructor(world, {door}) {
-    this.#world = world;
-    this.#url = door;
+  constructor(environment, {endpoint}) {
+    this.#environment = environment;
+    this.#url = endpoint;
   }
 
   async ask(names) {
@@ -273,14 +273,14 @@ class ApplicationDoor {
     let response;
     try {
       // A redirection leads to a page, where somebody is to sign in.
-      response = await fetchWithin(this.#world, this.#url,
+      response = await fetchWithin(this.#environment, this.#url,
         {method: "POST", headers, body: JSON.stringify({names}), credentials: "same-origin", redirect: "manual"});
     } catch {
-      throw new Failure("the door does not answer");
+      throw new Failure("the token endpoint does not answer");
     }
     const {status} = response;
     if (status >= 500 || status === 408 || status === 425 || status === 429) {
-      throw new Failure(`the door answered ${status}`, {status, retryAfter: retryAfterOf(response, this.#world)});
+      throw new Failure(`the token endpoint answered ${status}`, {status, retryAfter: retryAfterOf(response, this.#environment)});
     }
     if (status !== 200) throw new Refusal({401: "unauthorized", 403: "forbidden", 404: "not_found"}[status] ?? "rejected", status);
     return this.#read(names, await response.json().catch(() => null), Date.parse(response.headers.get("date") ?? ""));
@@ -288,8 +288,8 @@ class ApplicationDoor {
 
   // The life of the token is counted from the server's own time, which is told in whole seconds: the browser's clock may be wrong.
   #read(names, answer, servedAt) {
-    if (typeof answer?.token !== "string" && Object.keys(answer?.topics ?? {none: true}).length > 0) throw new Failure("the door's answer is not understood");
-    const now = Number.isNaN(servedAt) ? this.#world.now() : servedAt;
+    if (typeof answer?.token !== "string" && Object.keys(answer?.topics ?? {none: true}).length > 0) throw new Failure("the token endpoint's answer is not understood");
+    const now = Number.isNaN(servedAt) ? this.#environment.now() : servedAt;
     const lifetime = Math.max(SECOND, Number(answer.expires_at) * SECOND - now - SECOND || Infinity);
     const keys = new Map();
     const refused = new Map();
@@ -307,12 +307,12 @@ class ApplicationDoor {
   disown() {}
 }
 
-// No door: the page knows the hub, the topics and a token, if it takes one, or how to get one. A name is the list of the matchers.
-class OpenDoor {
+// No token endpoint: the page knows the hub, the topics and a token, if it takes one, or how to get one. A name is the list of the matchers.
+class PageTokens {
   #want;
   #disowned = new Set();
 
-  constructor(_world, want) {
+  constructor(_environment, want) {
     this.#want = want;
   }
 
@@ -340,23 +340,23 @@ class OpenDoor {
   }
 }
 
-// ---- attempts.js ----------------------------------------------------------------------------------------------------
+// ---- backoff.js -----------------------------------------------------------------------------------------------------
 
 // When a connection is tried again.
 
-class Attempts {
-  #world;
+class Backoff {
+  #environment;
   #failures = 0;
   #begunAt = 0;
   at = 0; // the next one is not before
   retry = null; // the pause that the hub has told
 
-  constructor(world) {
-    this.#world = world;
+  constructor(environment) {
+    this.#environment = environment;
   }
 
   begin() {
-    this.#begunAt = this.#world.now();
+    this.#begunAt = this.#environment.now();
   }
 
   succeed() {
@@ -369,26 +369,26 @@ class Attempts {
 
   // Returns the milliseconds until the next.
   postpone(retryAfter) {
-    const pause = pauseAfter(this.#failures, {retry: this.retry, retryAfter, random: this.#world.random});
-    this.at = this.#world.now() + pause;
+    const pause = pauseAfter(this.#failures, {retry: this.retry, retryAfter, random: this.#environment.random});
+    this.at = this.#environment.now() + pause;
     return pause;
   }
 
   // There is a reason to try at once; but a storm of reasons is no storm of attempts.
   hurry() {
-    this.at = Math.min(this.at, Math.max(this.#world.now(), this.#begunAt + SECOND));
+    this.at = Math.min(this.at, Math.max(this.#environment.now(), this.#begunAt + SECOND));
   }
 }
 
-// ---- cargo.js -------------------------------------------------------------------------------------------------------
+// ---- topic-set.js ---------------------------------------------------------------------------------------------------
 
 // What a stream carries, and for whom.
 
-// What a trunk knows of one of its topics.
+// What a connection knows of one of its topics.
 //
 // base       the cursor from which its events came; null: from when it was added
 // joined     the hub has said that the stream carries it
-// at         since when; `question` is what it was asked for with, if it was one: see Arrivals
+// at         since when; `question` is what it was asked for with, if it was one: see ArrivalTracker
 // settled    its events come in order with those of the others. Not so when it was added with a cursor, for which the hub went back,
 //            until it has caught up
 // anchored   the stream's cursor is right for it, too: what comes after that, has come for this topic here, or is to come. Not so
@@ -430,22 +430,22 @@ class Topic {
   }
 }
 
-class Cargo {
-  #world;
-  #trunk;
-  #doorway;
+class TopicSet {
+  #environment;
+  #connection;
+  #scope;
   topics = new Map(); // what the stream carries, by key
   newcomers = new Set(); // readers of topics that it is to carry
-  guests = new Set(); // keys that it is to carry for the readers of another trunk
+  guests = new Set(); // keys that it is to carry for the readers of another connection
   leaving = new Map(); // keys of topics taken off, of which events may still be on their way, and by which change
   emptySince;
   oneByOne = false; // topics are added each by itself, since the hub has not taken some together
 
-  constructor(world, trunk, doorway) {
-    this.#world = world;
-    this.#trunk = trunk;
-    this.#doorway = doorway;
-    this.emptySince = world.now();
+  constructor(environment, connection, scope) {
+    this.#environment = environment;
+    this.#connection = connection;
+    this.#scope = scope;
+    this.emptySince = environment.now();
   }
 
   get all() {
@@ -484,20 +484,20 @@ class Cargo {
   }
 
   query(keys) {
-    const matchers = keys.flatMap((key) => this.#doorway.matchers(key));
+    const matchers = keys.flatMap((key) => this.#scope.matchers(key));
     return new URLSearchParams([...new Map(matchers.map((matcher) => [matcher.join(" "), matcher])).values()]);
   }
 
   // Whether the stream has a matcher of a key already, for another topic, or had until a moment ago.
   shares(key) {
     const others = [...this.topics.keys(), ...this.leaving.keys()].filter((other) => other !== key);
-    const carried = new Set(others.flatMap((other) => this.#doorway.matchers(other)).map((matcher) => matcher.join(" ")));
-    return this.#doorway.matchers(key).some((matcher) => carried.has(matcher.join(" ")));
+    const carried = new Set(others.flatMap((other) => this.#scope.matchers(other)).map((matcher) => matcher.join(" ")));
+    return this.#scope.matchers(key).some((matcher) => carried.has(matcher.join(" ")));
   }
 
   // The topics for which an event is.
   topicsOf(event, matchers) {
-    return [...this.#doorway.keysOf(event, matchers)].map((key) => this.topics.get(key)).filter(Boolean);
+    return [...this.#scope.keysOf(event, matchers)].map((key) => this.topics.get(key)).filter(Boolean);
   }
 
   hasRoomFor(key) {
@@ -514,26 +514,26 @@ class Cargo {
 
   // Whether a reader's topic can be added from the reader's cursor: "now", "later", "never"; "full" when it is one too many.
   // `connection`: null while there is none.
-  takes(reader, connection) {
+  takes(reader, response) {
     const rivals = [...this.newcomers].filter((other) => other.key === reader.key);
     if (rivals.length > 0) return rivals[0].cursor === reader.cursor ? "now" : "later";
     if (this.topics.has(reader.key) || this.leaving.has(reader.key)) return "never";
     if (!this.hasRoomFor(reader.key)) return "full";
     // What is carried already goes on, and is not sent again from an earlier event on.
-    if (connection) return reader.cursor === null || (connection.capability && !this.shares(reader.key)) ? "now" : "never";
+    if (response) return reader.cursor === null || (response.capability && !this.shares(reader.key)) ? "now" : "never";
     if (this.kept.length > 0 || [...this.newcomers].some((other) => other.cursor !== reader.cursor)) return "later";
     return "now";
   }
 
   welcome(reader) {
-    reader.trunk = this.#trunk;
+    reader.connection = this.#connection;
     this.newcomers.add(reader);
     this.emptySince = null;
   }
 
   // `since`: the number in the history of what it gets next.
   attach(reader, topic, since) {
-    reader.trunk = this.#trunk;
+    reader.connection = this.#connection;
     reader.since = since;
     topic.readers.add(reader);
     topic.emptySince = this.emptySince = null;
@@ -542,17 +542,17 @@ class Cargo {
   remove(reader) {
     this.newcomers.delete(reader);
     const topic = this.topics.get(reader.key);
-    if (topic?.readers.delete(reader) && topic.readers.size === 0) topic.emptySince = this.#world.now();
-    if (this.empty) this.emptySince = this.#world.now();
-    reader.trunk = null;
+    if (topic?.readers.delete(reader) && topic.readers.size === 0) topic.emptySince = this.#environment.now();
+    if (this.empty) this.emptySince = this.#environment.now();
+    reader.connection = null;
   }
 
   // To be placed again, each from its own cursor.
   sendAway(readers) {
     for (const reader of readers) {
       this.newcomers.delete(reader);
-      reader.trunk = null;
-      this.#doorway.again(reader);
+      reader.connection = null;
+      this.#scope.again(reader);
     }
   }
 
@@ -569,7 +569,7 @@ class Cargo {
 
   // Topics that nobody has read for a while, or that the token does not grant any more, since nobody reads them.
   idle(grant) {
-    const before = this.#world.now() - TIMES.linger;
+    const before = this.#environment.now() - TIMES.linger;
     const unread = this.all.filter((topic) => topic.emptySince !== null && !this.guests.has(topic.key));
     return unread.filter((topic) => topic.emptySince <= before || !grant.keys.has(topic.key));
   }
@@ -589,7 +589,7 @@ class Cargo {
   }
 
   #carry(key, {since, ...options}) {
-    const topic = new Topic(key, {...options, at: this.#world.now()});
+    const topic = new Topic(key, {...options, at: this.#environment.now()});
     topic.emptySince = topic.at;
     this.topics.set(key, topic);
     const newcomers = [...this.newcomers].filter((reader) => reader.key === key);
@@ -612,7 +612,7 @@ class Cargo {
       this.topics.delete(topic.key);
       this.sendAway(topic.readers);
     }
-    if (this.empty) this.emptySince ??= this.#world.now();
+    if (this.empty) this.emptySince ??= this.#environment.now();
   }
 
   // The time from before which everything is here that the readers missed, as the hub has told; null where it has not, or a change of the
@@ -627,7 +627,7 @@ class Cargo {
   lost({matches, reason, last_event_id: lastEventId}) {
     if (Array.isArray(matches)) {
       const patterns = new Set(matches.map((each) => each?.match));
-      return this.all.filter((topic) => this.#doorway.matchers(topic.key).some(([, pattern]) => patterns.has(pattern)));
+      return this.all.filter((topic) => this.#scope.matchers(topic.key).some(([, pattern]) => patterns.has(pattern)));
     }
     const added = this.all.filter((topic) => reason === "unknown" && !topic.settled && topic.base === lastEventId);
     return added.length > 0 ? added : this.all;
@@ -640,15 +640,15 @@ class Cargo {
 // for a moment; but a stream on which something comes all the time is not waited for for ever.
 
 class CatchUp {
-  #world;
+  #environment;
   #arrivals;
   #done;
   #question = null;
   #timer = null;
   #until = 0;
 
-  constructor(world, arrivals, done) {
-    this.#world = world;
+  constructor(environment, arrivals, done) {
+    this.#environment = environment;
     this.#arrivals = arrivals;
     this.#done = done;
   }
@@ -661,7 +661,7 @@ class CatchUp {
   // Something was asked for, with a question if the hub tells.
   begin(question) {
     this.#question = question;
-    this.#until = this.#world.now() + TIMES.longestCatchUp;
+    this.#until = this.#environment.now() + TIMES.longestCatchUp;
     this.#wait();
     this.look();
   }
@@ -679,15 +679,15 @@ class CatchUp {
   }
 
   close() {
-    this.#world.clearTimeout(this.#timer);
+    this.#environment.clearTimeout(this.#timer);
     this.#timer = null;
   }
 
   // Should the hub not tell at all, a longer silence will do.
   #wait() {
-    const wait = this.#question ? TIMES.longestCatchUp : Math.min(TIMES.quiet, this.#until - this.#world.now());
-    this.#world.clearTimeout(this.#timer);
-    this.#timer = this.#world.setTimeout(() => this.#end(), Math.max(0, wait));
+    const wait = this.#question ? TIMES.longestCatchUp : Math.min(TIMES.quiet, this.#until - this.#environment.now());
+    this.#environment.clearTimeout(this.#timer);
+    this.#timer = this.#environment.setTimeout(() => this.#end(), Math.max(0, wait));
   }
 
   #end() {
@@ -696,7 +696,7 @@ class CatchUp {
   }
 }
 
-// ---- arrivals.js ----------------------------------------------------------------------------------------------------
+// ---- arrival-tracker.js ---------------------------------------------------------------------------------------------
 
 // What of a stream has arrived.
 //
@@ -713,8 +713,8 @@ class CatchUp {
 
 const CAUGHT_UP = "caught up";
 
-class Arrivals {
-  #world;
+class ArrivalTracker {
+  #environment;
   #tells; // the hub answers
   #openedAt;
   #due = []; // questions, the oldest first
@@ -727,14 +727,14 @@ class Arrivals {
   // Whether an answer may have been for more questions than one, and there is something that depends on it.
   unsure = false;
 
-  constructor(world, {tells}) {
-    this.#world = world;
+  constructor(environment, {tells}) {
+    this.#environment = environment;
     this.#tells = tells;
-    this.#openedAt = world.now();
+    this.#openedAt = environment.now();
   }
 
   // Something is asked for with a last event id. `matters`: somebody waits for the answer.
-  ask({at = this.#world.now(), matters = true} = {}) {
+  ask({at = this.#environment.now(), matters = true} = {}) {
     const question = {number: ++this.#asked, at, matters, takenAt: Infinity};
     this.#due.push(question);
     this.unsure = false;
@@ -743,7 +743,7 @@ class Arrivals {
 
   // The hub has done what it was asked for.
   take(question) {
-    question.takenAt = this.#world.now();
+    question.takenAt = this.#environment.now();
   }
 
   // The hub has not, and will not answer.
@@ -778,7 +778,7 @@ class Arrivals {
 
   // Whether everything has arrived that was sent before this time: for the hub says so, or so much time has passed where it does not.
   certain(time, patience) {
-    return this.#answeredAt > time || (this.#mute && this.#world.now() - Math.max(time, this.#openedAt) > patience);
+    return this.#answeredAt > time || (this.#mute && this.#environment.now() - Math.max(time, this.#openedAt) > patience);
   }
 
   // The same, also where a comment seems to say so: it may be one from before that was late.
@@ -788,7 +788,7 @@ class Arrivals {
 
   // Whether to ask because of this time, null for none.
   lacks(time) {
-    if (time === null || this.#world.now() <= time || this.since(time, Infinity)) return false;
+    if (time === null || this.#environment.now() <= time || this.since(time, Infinity)) return false;
     return !this.#due.some((question) => question.at > time);
   }
 
@@ -796,7 +796,7 @@ class Arrivals {
   // not on its way any more. That is wrong where a network holds something back for longer.
   get #mute() {
     const oldest = this.#due.find((question) => question.matters);
-    return !this.#tells || (oldest !== undefined && this.#world.now() - oldest.at > TIMES.drained);
+    return !this.#tells || (oldest !== undefined && this.#environment.now() - oldest.at > TIMES.drained);
   }
 
   #answer() {
@@ -806,17 +806,17 @@ class Arrivals {
 
   // Had there been anything to say, it had been said.
   #beat() {
-    this.#beatAt = this.#world.now();
+    this.#beatAt = this.#environment.now();
     while (this.#due.length > 0 && this.#due[0].takenAt + TIMES.skew < this.#beatAt) this.#answer();
   }
 }
 
-// ---- connection.js --------------------------------------------------------------------------------------------------
+// ---- stream-response.js ---------------------------------------------------------------------------------------------
 
 // One response of the hub, and the changes that are made to it.
 
-class Connection {
-  #world;
+class StreamResponse {
+  #environment;
   #abort = new AbortController();
   #body = null;
   capability = null; // who knows it may change the stream
@@ -824,17 +824,17 @@ class Connection {
   openedAt = null;
   at = null; // the last byte
   arrivals = null;
-  question = null; // that the stream was opened with: see Arrivals
+  question = null; // that the stream was opened with: see ArrivalTracker
   #first = []; // the matchers that it was opened with
 
-  constructor(world) {
-    this.#world = world;
+  constructor(environment) {
+    this.#environment = environment;
   }
 
   // Resolves to nothing when the stream is open, else to {status, retryAfter}; rejects when nobody answers.
   // `plain`: without asking for a stream that can be changed; `names`: asking for events that name the matchers that selected them, too.
   async open(grant, query, {from, plain, names}) {
-    const url = new URL(grant.hub, this.#world.base);
+    const url = new URL(grant.hub, this.#environment.base);
     for (const [name, value] of query) url.searchParams.append(name, value);
     const headers = {Accept: "text/event-stream", ...authorization(grant)};
     if (!plain) headers["Hikyaku-Stream"] = names ? "matchers" : "1";
@@ -842,11 +842,11 @@ class Connection {
     // What is not ASCII cannot be sent in a header.
     if (from !== null && /^[\x21-\x7e]+$/.test(from)) headers["Last-Event-ID"] = from;
     else if (from !== null) url.searchParams.append("last_event_id", from);
-    const askedAt = this.#world.now();
-    const response = await fetchWithin(this.#world, url.href, {headers, credentials: grant.credentials}, this.#abort);
+    const askedAt = this.#environment.now();
+    const response = await fetchWithin(this.#environment, url.href, {headers, credentials: grant.credentials}, this.#abort);
     const type = response.headers.get("content-type") ?? "";
     if (response.status !== 200 || !type.startsWith("text/event-stream") || !response.body) {
-      const retryAfter = retryAfterOf(response, this.#world);
+      const retryAfter = retryAfterOf(response, this.#environment);
       this.close();
       return {status: response.status === 200 ? 502 : response.status, retryAfter};
     }
@@ -861,16 +861,16 @@ class Connection {
 
   // Whether the hub is of another origin than the page.
   isForeign({hub}) {
-    const {base} = this.#world;
+    const {base} = this.#environment;
     return base !== undefined && new URL(hub, base).origin !== new URL(base).origin;
   }
 
   #begin(response, from, askedAt) {
     this.capability = response.headers.get("hikyaku-stream");
     this.resumed = response.headers.get("mercure-last-event-id");
-    this.at = this.openedAt = this.#world.now();
+    this.at = this.openedAt = this.#environment.now();
     this.#body = response.body;
-    this.arrivals = new Arrivals(this.#world, {tells: this.capability !== null});
+    this.arrivals = new ArrivalTracker(this.#environment, {tells: this.capability !== null});
     if (from === null || this.capability === null) return;
     this.question = this.arrivals.ask({at: askedAt});
     this.arrivals.take(this.question);
@@ -889,11 +889,11 @@ class Connection {
     try {
       const reader = this.#body.getReader();
       for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
-        this.at = this.#world.now();
+        this.at = this.#environment.now();
         parser.push(piece.value);
       }
     } catch {
-      reason = "the connection was lost";
+      reason = "the response was lost";
     }
     this.close();
     handlers.onend(reason);
@@ -901,16 +901,16 @@ class Connection {
 
   // POST {hub}/streams/{capability}. Resolves to {status, retryAfter, position, question}, the status 0 when nobody answers.
   async change(grant, body, {matters}) {
-    const url = new URL(grant.hub, this.#world.base);
+    const url = new URL(grant.hub, this.#environment.base);
     url.pathname = `${url.pathname.replace(/\/$/, "")}/streams/${encodeURIComponent(this.capability)}`;
     const headers = {"Content-Type": "application/x-www-form-urlencoded", ...authorization(grant)};
     const question = body.has("last_event_id") ? this.arrivals.ask({matters}) : null;
     try {
       const init = {method: "POST", headers, body: body.toString(), credentials: grant.credentials};
-      const response = await fetchWithin(this.#world, url.href, init);
+      const response = await fetchWithin(this.#environment, url.href, init);
       if (question) this.arrivals[response.status === 204 ? "take" : "withdraw"](question);
       const position = response.headers.get("mercure-last-event-id");
-      return {status: response.status, retryAfter: retryAfterOf(response, this.#world), position, question};
+      return {status: response.status, retryAfter: retryAfterOf(response, this.#environment), position, question};
     } catch {
       return {status: 0};
     }
@@ -923,7 +923,7 @@ class Connection {
 
 // ---- history.js -----------------------------------------------------------------------------------------------------
 
-// What a trunk remembers of the events that it has had.
+// What a connection remembers of the events that it has had.
 
 // The ids of events, and the topics that each came for: against repeats. What comes again after a gap is none: who came since then is
 // yet to have it.
@@ -997,11 +997,11 @@ class History {
   }
 }
 
-// ---- world.js -------------------------------------------------------------------------------------------------------
+// ---- environment.js -------------------------------------------------------------------------------------------------
 
 // What the network and the clock are; tests have others.
 
-const WORLD = {
+const ENVIRONMENT = {
   fetch: (...all) => globalThis.fetch(...all),
   now: () => Date.now(),
   random: () => Math.random(),
@@ -1013,12 +1013,12 @@ const WORLD = {
 
 // Where a loop waits until it is poked, or until a time has come. A poke that comes before is not lost.
 class Sleeper {
-  #world;
+  #environment;
   #poked = false;
   #wake = null;
 
-  constructor(world) {
-    this.#world = world;
+  constructor(environment) {
+    this.#environment = environment;
   }
 
   poke() {
@@ -1027,12 +1027,12 @@ class Sleeper {
   }
 
   async until(time = Infinity) {
-    const wait = Math.min(time - this.#world.now(), 600 * SECOND);
+    const wait = Math.min(time - this.#environment.now(), 600 * SECOND);
     if (!this.#poked && wait > 0) {
       await new Promise((resolve) => {
-        const timer = this.#world.setTimeout(resolve, wait);
+        const timer = this.#environment.setTimeout(resolve, wait);
         this.#wake = () => {
-          this.#world.clearTimeout(timer);
+          this.#environment.clearTimeout(timer);
           resolve();
         };
       });
@@ -1042,24 +1042,24 @@ class Sleeper {
   }
 }
 
-// ---- trunk.js -------------------------------------------------------------------------------------------------------
+// ---- shared-connection.js -------------------------------------------------------------------------------------------
 
 // One connection that is made again, and carries the topics of many readers, in order, once.
 
 // A connection to the hub: made again from its last event when it is lost, and changed while it is open, by
 // POST {hub}/streams/{capability} or, where the hub has no such thing, by a second one that is made before the first is broken.
 //
-//     waiting ──► connecting ──► open ──► closed: nobody reads, or another trunk carries its readers
+//     waiting ──► connecting ──► open ──► closed: nobody reads, or another connection carries its readers
 //        ▲            │            │
 //        └────────────┴────────────┘
 //
 // Topics that have not settled when the connection breaks are taken off, and added once more for each reader from where it is.
-class Trunk {
-  #world;
-  #doorway;
+class SharedConnection {
+  #environment;
+  #scope;
   #sleeper;
-  cargo;
-  #connection = null;
+  topicSet;
+  #response = null;
   #catchUp = null; // of the connection
   #history = new History();
   #cursor = null; // of the settled topics
@@ -1067,28 +1067,28 @@ class Trunk {
   #offered = null; // a cursor that is right as soon as everything has arrived that was sent before, and with which change it came
   #soundFrom = null; // a time: whether everything from before is here, the hub is to say
   #grant = null; // with which the connection was made or changed last
-  #attempts;
+  #backoff;
   #doubtful = false; // the connection is to be made anew
   #silence = TIMES.silence;
   #plain = false; // does not ask for a stream that can be changed
   #gapTold = false;
   closed = false;
 
-  constructor(world, doorway) {
-    this.#world = world;
-    this.#doorway = doorway;
-    this.#sleeper = new Sleeper(world);
-    this.#attempts = new Attempts(world);
-    this.cargo = new Cargo(world, this, doorway);
+  constructor(environment, scope) {
+    this.#environment = environment;
+    this.#scope = scope;
+    this.#sleeper = new Sleeper(environment);
+    this.#backoff = new Backoff(environment);
+    this.topicSet = new TopicSet(environment, this, scope);
     this.#run();
   }
 
   get open() {
-    return this.#connection !== null;
+    return this.#response !== null;
   }
 
-  get connection() {
-    return this.#connection;
+  get response() {
+    return this.#response;
   }
 
   get cursor() {
@@ -1096,52 +1096,52 @@ class Trunk {
   }
 
   get empty() {
-    return this.cargo.empty;
+    return this.topicSet.empty;
   }
 
   // ---- readers
 
   // Serves a reader from what is known here, if that is certain to be all that it misses, and no more.
   place(reader) {
-    const topic = this.cargo.topics.get(reader.key);
+    const topic = this.topicSet.topics.get(reader.key);
     const missed = topic && this.#missed(topic, reader.cursor);
     if (!missed) return false;
-    this.cargo.attach(reader, topic, this.#history.next);
-    for (const event of missed) this.#doorway.deliver([reader], event);
+    this.topicSet.attach(reader, topic, this.#history.next);
+    for (const event of missed) this.#scope.deliver([reader], event);
     if (this.open) this.#tellConnected([reader]);
     return true;
   }
 
   takes(reader) {
-    return this.closed ? "never" : this.cargo.takes(reader, this.#connection);
+    return this.closed ? "never" : this.topicSet.takes(reader, this.#response);
   }
 
   add(reader) {
-    this.cargo.welcome(reader);
+    this.topicSet.welcome(reader);
     this.poke();
   }
 
-  // A reader of another trunk that stands where this one does: it is connected already.
+  // A reader of another connection that stands where this one does: it is connected already.
   adopt(reader) {
-    reader.trunk?.remove(reader);
-    this.cargo.attach(reader, this.cargo.topics.get(reader.key), this.#history.next);
-    if (!this.#catchUp.pending) this.#doorway.tell([reader], "caught-up", {});
+    reader.connection?.remove(reader);
+    this.topicSet.attach(reader, this.topicSet.topics.get(reader.key), this.#history.next);
+    if (!this.#catchUp.pending) this.#scope.tell([reader], "caught-up", {});
   }
 
   remove(reader) {
-    this.cargo.remove(reader);
+    this.topicSet.remove(reader);
     this.poke();
   }
 
-  // Carries these from now on, beside its own, for readers that are still on other trunks.
+  // Carries these from now on, beside its own, for readers that are still on other connections.
   host(keys) {
-    this.cargo.host(keys);
+    this.topicSet.host(keys);
     this.poke();
   }
 
   // Those for whom the cursor is right, and newer than their own.
   readersBehind() {
-    const readers = this.cargo.readers(this.cargo.kept);
+    const readers = this.topicSet.readers(this.topicSet.kept);
     return readers.filter((reader) => reader.since < this.#cursorAt && reader.cursor !== this.#cursor);
   }
 
@@ -1160,28 +1160,28 @@ class Trunk {
   // Looks whether the connection is alive. With a reason to doubt it, sooner than by itself, and a connection that is lost is
   // tried again at once.
   check(reason = null) {
-    const now = this.#world.now();
+    const now = this.#environment.now();
     this.poke();
-    if (!this.open) return reason ? this.#attempts.hurry() : undefined;
+    if (!this.open) return reason ? this.#backoff.hurry() : undefined;
     this.#settle();
-    const connection = this.#connection;
-    connection.at = Math.min(connection.at, now); // the clock may have been set back
-    const silent = now - connection.at;
+    const response = this.#response;
+    response.at = Math.min(response.at, now); // the clock may have been set back
+    const silent = now - response.at;
     if (silent > this.#silence) {
-      if (!connection.arrivals.beats) this.#silence = Math.min(this.#silence * 2, TIMES.longestSilence);
+      if (!response.arrivals.beats) this.#silence = Math.min(this.#silence * 2, TIMES.longestSilence);
       this.#lose("nothing was heard for too long");
-      this.#attempts.at = now;
+      this.#backoff.at = now;
     } else if (reason === "online" || (reason && silent > TIMES.doubt)) this.#doubtful = true;
   }
 
   // Whether everything that was sent before this time has arrived.
   hasAllSince(time) {
-    return this.open && this.#connection.arrivals.certain(time, this.#catchUp.pending ? Infinity : TIMES.drained);
+    return this.open && this.#response.arrivals.certain(time, this.#catchUp.pending ? Infinity : TIMES.drained);
   }
 
   // The same, as far as comments tell, and patience.
   seemsToHaveAllSince(time, patience) {
-    return this.open && this.#connection.arrivals.since(time, this.#catchUp.pending ? Infinity : patience);
+    return this.open && this.#response.arrivals.since(time, this.#catchUp.pending ? Infinity : patience);
   }
 
   // Asks the hub to tell. One that is about to, it asks when it has.
@@ -1201,13 +1201,13 @@ class Trunk {
     this.closed = true;
     this.#hangUp();
     this.poke();
-    this.#doorway.ended(this);
+    this.#scope.ended(this);
   }
 
   #hangUp() {
-    this.#connection?.close();
+    this.#response?.close();
     this.#catchUp?.close();
-    this.#connection = this.#catchUp = this.#offered = this.#soundFrom = null;
+    this.#response = this.#catchUp = this.#offered = this.#soundFrom = null;
   }
 
   // ---- the loop
@@ -1215,22 +1215,22 @@ class Trunk {
   async #run() {
     await null; // readers that come in one turn are one request
     while (!this.closed) {
-      if (!(await this.#step(this.#world.now()))) await this.#sleeper.until(this.#wakeAt());
+      if (!(await this.#step(this.#environment.now()))) await this.#sleeper.until(this.#wakeAt());
     }
   }
 
   // Resolves to whether there was something to do.
   async #step(now) {
-    const grant = this.#doorway.grant;
-    const {emptySince, guests} = this.cargo;
+    const grant = this.#scope.grant;
+    const {emptySince, guests} = this.topicSet;
     if (emptySince !== null && now - emptySince >= TIMES.linger && guests.size === 0) return this.close();
-    if (!grant || now < this.#attempts.at) return false;
+    if (!grant || now < this.#backoff.at) return false;
     return this.open ? this.#change(grant) : this.#connect(grant);
   }
 
   #wakeAt() {
-    const now = this.#world.now();
-    const times = [this.#attempts.at, this.#grant?.refreshAt, (this.#soundFrom ?? 0) + 1, ...this.cargo.deadlines];
+    const now = this.#environment.now();
+    const times = [this.#backoff.at, this.#grant?.refreshAt, (this.#soundFrom ?? 0) + 1, ...this.topicSet.deadlines];
     return Math.min(...times.filter((time) => time > now));
   }
 
@@ -1238,110 +1238,110 @@ class Trunk {
 
   // What was carried before goes on after the last event; with nothing of that kind, the first readers say from where.
   async #connect(grant) {
-    this.cargo.drop(this.cargo.idle(grant));
-    const kept = this.cargo.kept.map((topic) => topic.key);
-    const fresh = kept.length > 0 ? {keys: [], from: this.#cursor} : this.cargo.group();
+    this.topicSet.drop(this.topicSet.idle(grant));
+    const kept = this.topicSet.kept.map((topic) => topic.key);
+    const fresh = kept.length > 0 ? {keys: [], from: this.#cursor} : this.topicSet.group();
     if (kept.length + fresh.keys.length === 0) return false;
-    const connection = await this.#opened(grant, [...kept, ...fresh.keys], fresh.from);
-    if (!connection) return true;
+    const response = await this.#opened(grant, [...kept, ...fresh.keys], fresh.from);
+    if (!response) return true;
     const from = this.#history.next;
     if (kept.length === 0) [this.#cursor, this.#cursorAt] = [fresh.from, from];
-    this.#use(connection, grant, fresh.from, kept, fresh.keys, {base: fresh.from, settled: true, anchored: fresh.from !== null, from});
+    this.#use(response, grant, fresh.from, kept, fresh.keys, {base: fresh.from, settled: true, anchored: fresh.from !== null, from});
     return true;
   }
 
   // Another connection, from the last event, and then the end of this one. What both have is known by its id; what is fresh comes
   // from there, too, and is behind the others for a while.
   async #replace(grant, fresh = []) {
-    const idle = this.cargo.idle(grant);
-    const kept = this.cargo.kept.filter((topic) => !idle.includes(topic)).map((topic) => topic.key);
+    const idle = this.topicSet.idle(grant);
+    const kept = this.topicSet.kept.filter((topic) => !idle.includes(topic)).map((topic) => topic.key);
     if (kept.length + fresh.length === 0) return this.#lose("the stream is not to be changed");
     const from = this.#cursor;
-    const connection = await this.#opened(grant, [...kept, ...fresh], from);
-    if (!connection) return true;
-    this.#use(connection, grant, from, kept, fresh, {base: null, settled: false, anchored: from !== null});
+    const response = await this.#opened(grant, [...kept, ...fresh], from);
+    if (!response) return true;
+    this.#use(response, grant, from, kept, fresh, {base: null, settled: false, anchored: from !== null});
     return true;
   }
 
   // A connection, or null when none was to be had; then there is a time to try again. One that was asked for before a gap is of no
   // use behind it: it would bring what was lost after what came since.
   async #opened(grant, keys, from) {
-    const connection = new Connection(this.#world);
+    const response = new StreamResponse(this.#environment);
     const {gaps} = this.#history;
-    this.#attempts.begin();
+    this.#backoff.begin();
     try {
-      const refusal = await connection.open(grant, this.cargo.query(keys), {from, plain: this.#plain, names: this.#doorway.namesMatchers});
-      const tells = !this.#doorway.namesMatchers || keys.length === 1 || connection.capability !== null;
-      if (!refusal && tells && !this.closed && gaps === this.#history.gaps) return connection;
-      connection.close();
+      const refusal = await response.open(grant, this.topicSet.query(keys), {from, plain: this.#plain, names: this.#scope.namesMatchers});
+      const tells = !this.#scope.namesMatchers || keys.length === 1 || response.capability !== null;
+      if (!refusal && tells && !this.closed && gaps === this.#history.gaps) return response;
+      response.close();
       if (refusal && !this.closed) this.#refused(grant, refusal, keys);
-      else if (!tells && !this.closed) this.#doorway.separate();
+      else if (!tells && !this.closed) this.#scope.separate();
     } catch {
       // To a hub of another origin that does not know our header the browser sends nothing at all.
-      if (connection.isForeign(grant)) this.#plain = !this.#plain;
+      if (response.isForeign(grant)) this.#plain = !this.#plain;
       if (!this.closed) this.#failed("the hub does not answer");
     }
     return null;
   }
 
   #refused(grant, {status, retryAfter}, keys) {
-    if (status === 401 || status === 403) this.#doorway.refused(grant, status);
+    if (status === 401 || status === 403) this.#scope.refused(grant, status);
     if (isRejection(status)) this.#rejected(status, keys);
     this.#failed(`the hub answered ${status}`, {status, retryAfter});
   }
 
   // One of several topics may be to blame, or that they are so many: which, is seen when they are asked for one by one.
   #rejected(status, keys) {
-    if (!this.#doorway.rejected(status, keys)) return;
-    this.cargo.oneByOne = true;
-    if (!this.open) this.cargo.drop(this.cargo.all);
+    if (!this.#scope.rejected(status, keys)) return;
+    this.topicSet.oneByOne = true;
+    if (!this.open) this.topicSet.drop(this.topicSet.all);
   }
 
   #failed(reason, detail = {}) {
-    this.#attempts.fail();
+    this.#backoff.fail();
     this.#wait(reason, detail);
   }
 
   #wait(reason, {status = null, retryAfter = 0} = {}) {
-    const pause = this.#attempts.postpone(retryAfter);
-    if (!this.open) this.#doorway.tell([...this.cargo.readers(), ...this.cargo.newcomers], "reconnecting", {reason, status, pause});
+    const pause = this.#backoff.postpone(retryAfter);
+    if (!this.open) this.#scope.tell([...this.topicSet.readers(), ...this.topicSet.newcomers], "reconnecting", {reason, status, pause});
   }
 
   // From now on this is the connection; it carries fresh topics beside those that are kept. The others are dropped: what has settled
   // while it was opened, it was not opened for.
-  #use(connection, grant, from, kept, fresh, options) {
+  #use(response, grant, from, kept, fresh, options) {
     this.#hangUp();
-    this.cargo.drop(this.cargo.all.filter((topic) => !kept.includes(topic.key)));
-    this.#connection = connection;
-    this.#catchUp = new CatchUp(this.#world, connection.arrivals, () => this.#doorway.tell(this.cargo.readers(), "caught-up", {}));
+    this.topicSet.drop(this.topicSet.all.filter((topic) => !kept.includes(topic.key)));
+    this.#response = response;
+    this.#catchUp = new CatchUp(this.#environment, response.arrivals, () => this.#scope.tell(this.topicSet.readers(), "caught-up", {}));
     this.#grant = grant;
-    this.#attempts.succeed();
+    this.#backoff.succeed();
     this.#doubtful = false;
-    this.cargo.leaving.clear();
-    this.cargo.carry(fresh, {joined: true, since: this.#history.next, ...options});
-    const lost = from !== null && from !== "earliest" && connection.resumed !== null && connection.resumed !== from;
+    this.topicSet.leaving.clear();
+    this.topicSet.carry(fresh, {joined: true, since: this.#history.next, ...options});
+    const lost = from !== null && from !== "earliest" && response.resumed !== null && response.resumed !== from;
     this.#gapTold = lost;
-    const mine = (handler) => (value) => connection === this.#connection && handler(value);
-    connection.read({
+    const mine = (handler) => (value) => response === this.#response && handler(value);
+    response.read({
       onevent: mine((event) => this.#receive(event)),
       onmark: mine((id) => this.#markAll(id)),
-      onretry: mine((wait) => (this.#attempts.retry = wait)),
+      onretry: mine((wait) => (this.#backoff.retry = wait)),
       onoversize: mine((id) => this.#oversize(id)),
       oncomment: mine(() => this.#hear()),
       onend: mine((reason) => this.#lose(reason)),
     });
-    if (from !== null) this.#catchUp.begin(connection.question);
-    else this.#soundFrom = connection.openedAt; // to have a cursor
-    this.#tellConnected(this.cargo.readers());
-    if (lost) this.#lack(this.cargo.all, {reason: "unknown", lastEventId: from});
-    this.#doorway.opened(this);
+    if (from !== null) this.#catchUp.begin(response.question);
+    else this.#soundFrom = response.openedAt; // to have a cursor
+    this.#tellConnected(this.topicSet.readers());
+    if (lost) this.#lack(this.topicSet.all, {reason: "unknown", lastEventId: from});
+    this.#scope.opened(this);
   }
 
   #lose(reason) {
     this.#hangUp();
     this.#wait(reason);
-    const {all, kept} = this.cargo;
-    this.cargo.drop(all.filter((topic) => !kept.includes(topic)));
+    const {all, kept} = this.topicSet;
+    this.topicSet.drop(all.filter((topic) => !kept.includes(topic)));
     this.poke();
     return true;
   }
@@ -1350,66 +1350,66 @@ class Trunk {
 
   async #change(grant) {
     if (this.#doubtful || grant.hub !== this.#grant.hub) return this.#replace(grant);
-    const group = this.cargo.group();
-    const idle = this.cargo.idle(grant);
-    const refreshed = grant !== this.#grant && this.#world.now() >= this.#grant.refreshAt;
-    // A stream has at least one topic. Without readers this trunk ends soon.
-    if (idle.length === this.cargo.topics.size && group.keys.length === 0) return false;
-    const {capability, arrivals} = this.#connection;
+    const group = this.topicSet.group();
+    const idle = this.topicSet.idle(grant);
+    const refreshed = grant !== this.#grant && this.#environment.now() >= this.#grant.refreshAt;
+    // A stream has at least one topic. Without readers this connection ends soon.
+    if (idle.length === this.topicSet.topics.size && group.keys.length === 0) return false;
+    const {capability, arrivals} = this.#response;
     if (capability) {
       const matters = group.keys.length + idle.length > 0 || refreshed || arrivals.lacks(this.#soundFrom);
       return matters || arrivals.unsure ? this.#post(grant, group, idle, matters) : false;
     }
-    // Readers that come from a cursor need a trunk of their own. Idle topics wait for another reason to make a new connection, and
+    // Readers that come from a cursor need a connection of their own. Idle topics wait for another reason to make a new connection, and
     // guests until those before them have settled.
-    if (group.from !== null) this.cargo.sendAway([...this.cargo.newcomers]);
-    const settled = this.cargo.settled.length === this.cargo.topics.size;
-    const fresh = group.from === null && (settled || this.cargo.newcomers.size > 0) ? group.keys : [];
+    if (group.from !== null) this.topicSet.sendAway([...this.topicSet.newcomers]);
+    const settled = this.topicSet.settled.length === this.topicSet.topics.size;
+    const fresh = group.from === null && (settled || this.topicSet.newcomers.size > 0) ? group.keys : [];
     return fresh.length > 0 || refreshed ? this.#replace(grant, fresh) : group.from !== null;
   }
 
   // Topics are added before the hub is asked, since its stream may be faster than its answer.
   async #post(grant, group, idle, matters) {
-    const connection = this.#connection;
+    const response = this.#response;
     const options = {base: group.from, joined: false, settled: group.from === null, since: this.#history.next};
-    const added = this.cargo.carry(group.keys, options);
-    const body = this.cargo.query(this.cargo.all.filter((topic) => !idle.includes(topic)).map((topic) => topic.key));
+    const added = this.topicSet.carry(group.keys, options);
+    const body = this.topicSet.query(this.topicSet.all.filter((topic) => !idle.includes(topic)).map((topic) => topic.key));
     // With a last event id the hub tells when everything has arrived. It goes back only for what is added; what is to begin now
     // must not go back.
     const from = added.length > 0 ? group.from : this.#cursor ?? "earliest";
     if (from !== null) body.append("last_event_id", from);
     const before = {cursor: this.#cursor, next: this.#history.next};
-    const answer = await connection.change(grant, body, {matters});
-    if (this.closed || connection !== this.#connection) return true;
+    const answer = await response.change(grant, body, {matters});
+    if (this.closed || response !== this.#response) return true;
     const {status, retryAfter} = answer;
     if (status === 204) this.#changed(grant, added, idle, {...answer, before});
     else if (status === 401 || status === 429) {
-      this.cargo.drop(added);
-      if (status === 401) this.#doorway.refused(grant, status);
+      this.topicSet.drop(added);
+      if (status === 401) this.#scope.refused(grant, status);
       this.#failed(`the hub answered ${status}`, {status, retryAfter});
-    } else if (isRejection(status) && this.#doorway.namesMatchers && added.length > 0) {
-      if (added.length === 1) this.#doorway.setApart(added[0].key);
+    } else if (isRejection(status) && this.#scope.namesMatchers && added.length > 0) {
+      if (added.length === 1) this.#scope.setApart(added[0].key);
       else this.#rejected(status, group.keys);
-      this.cargo.drop(added);
+      this.topicSet.drop(added);
     } else this.#doubtful = true; // the stream is gone, is another's, or nobody knows whether it was changed
     return true;
   }
 
   #changed(grant, added, idle, {position, question, before}) {
-    const change = {at: this.#world.now(), question};
-    this.#attempts.succeed();
+    const change = {at: this.#environment.now(), question};
+    this.#backoff.succeed();
     this.#grant = grant;
     for (const topic of added) Object.assign(topic, {joined: true, ...change});
-    for (const topic of idle) this.cargo.leaving.set(topic.key, change);
-    this.cargo.drop(idle); // with whoever has come back to it meanwhile
+    for (const topic of idle) this.topicSet.leaving.set(topic.key, change);
+    this.topicSet.drop(idle); // with whoever has come back to it meanwhile
     if (added.length > 0 && question === null) this.#soundFrom = change.at; // for the topics to be anchored
     this.#offered = position && position !== "earliest" ? {cursor: position, before, ...change} : null;
     if (added.some((topic) => topic.readers.size > 0)) {
       if (question) this.#catchUp.begin(question);
-      this.#tellConnected(this.cargo.readers(added));
+      this.#tellConnected(this.topicSet.readers(added));
     }
     this.#settle(); // the stream may have been faster
-    this.#doorway.opened(this);
+    this.#scope.opened(this);
   }
 
   // ---- events
@@ -1418,10 +1418,10 @@ class Trunk {
     if (event.type === "mercure" && this.#control(event)) return;
     this.#catchUp.prolong();
     const {matchers, ...said} = event;
-    const topics = this.cargo.topicsOf(said, this.#connection.matchersOf(event)).filter((topic) => !said.identified || !this.#history.has(said.id, topic));
-    for (const topic of topics) this.#history.note(topic, said, this.#world.now());
-    const readers = this.cargo.readers(topics);
-    this.#doorway.deliver(readers, said);
+    const topics = this.topicSet.topicsOf(said, this.#response.matchersOf(event)).filter((topic) => !said.identified || !this.#history.has(said.id, topic));
+    for (const topic of topics) this.#history.note(topic, said, this.#environment.now());
+    const readers = this.topicSet.readers(topics);
+    this.#scope.deliver(readers, said);
     for (const reader of readers) reader.since = this.#history.next;
     const settled = topics.filter((topic) => topic.settled && topic.whollyThere);
     if (said.identified && settled.length > 0) this.#mark(said.id, {topics: settled});
@@ -1430,20 +1430,20 @@ class Trunk {
   // The cursor is right for what has settled. `at`: the number in the history of what may come after it.
   #mark(id, {topics = [], at = this.#history.next} = {}) {
     [this.#cursor, this.#cursorAt] = [id, at];
-    this.cargo.anchor(topics);
-    this.#doorway.moved(this);
+    this.topicSet.anchor(topics);
+    this.#scope.moved(this);
   }
 
   // Of an id without a topic nobody knows where it is while others catch up.
   #markAll(id) {
-    if (this.cargo.kept.length === this.cargo.topics.size) this.#mark(id);
+    if (this.topicSet.kept.length === this.topicSet.topics.size) this.#mark(id);
   }
 
   // The hub's own events: returns whether this was one that is not for readers.
   #control(event) {
     const document = parsed(event.data);
     if (document?.type !== "gap") return false;
-    const topics = this.cargo.lost(document);
+    const topics = this.topicSet.lost(document);
     const settled = topics.some((topic) => topic.settled);
     // The header of the answer may have said it already.
     const told = this.#gapTold && settled && document.reason === "unknown";
@@ -1454,13 +1454,13 @@ class Trunk {
   }
 
   #oversize(id) {
-    this.#lack(this.cargo.all, {reason: "oversize", lastEventId: id});
+    this.#lack(this.topicSet.all, {reason: "oversize", lastEventId: id});
     if (id) this.#markAll(id);
   }
 
   #lack(topics, detail) {
-    this.#history.interrupt(topics, this.#world.now());
-    this.#doorway.tell(this.cargo.readers(topics), "gap", detail);
+    this.#history.interrupt(topics, this.#environment.now());
+    this.#scope.tell(this.topicSet.readers(topics), "gap", detail);
   }
 
   // ---- what has arrived
@@ -1468,14 +1468,14 @@ class Trunk {
   #hear() {
     this.#catchUp.look();
     this.#settle();
-    if (this.#connection.arrivals.unsure) this.poke();
+    if (this.#response.arrivals.unsure) this.poke();
   }
 
   // When everything has arrived, added topics have caught up, those that were taken off may come again, and the position is
   // reached that the hub told with a change, unless another is known that may be newer.
   #settle() {
-    const {arrivals} = this.#connection;
-    const {all, leaving} = this.cargo;
+    const {arrivals} = this.#response;
+    const {all, leaving} = this.topicSet;
     for (const [key, change] of leaving) if (arrivals.behind(change)) leaving.delete(key);
     for (const topic of all) {
       if (topic.from < Infinity || !topic.joined || !arrivals.behind(topic)) continue;
@@ -1487,36 +1487,36 @@ class Trunk {
       if (cursor === this.#cursor) this.#mark(offered.cursor, {at: next});
       this.#offered = null;
     }
-    this.#doorway.settled();
+    this.#scope.settled();
   }
 
   #tellConnected(readers) {
-    this.#doorway.tell(readers, "connected", {});
-    if (!this.#catchUp.pending) this.#doorway.tell(readers, "caught-up", {});
+    this.#scope.tell(readers, "connected", {});
+    if (!this.#catchUp.pending) this.#scope.tell(readers, "caught-up", {});
   }
 }
 
-// ---- doorway.js -----------------------------------------------------------------------------------------------------
+// ---- token-scope.js -------------------------------------------------------------------------------------------------
 
-// What one door grants: a token for up to 100 streams, and the trunks that use it.
+// What one token endpoint grants: a token for up to 100 streams, and the connections that use it.
 
-// The streams that one token grants, and the trunks that carry them: one, but while readers catch up that no trunk can serve
-// for certain. A page that was rendered at some event may want a topic that a trunk carries already, and where that event is in
-// the trunk's order only the hub can tell: so there is a trunk that begins there, until both stand at the same event.
-class Doorway {
-  #world;
-  #exchange;
-  #door;
-  #hub; // null behind a door
+// The streams that one token grants, and the connections that carry them: one, but while readers catch up that no connection can serve
+// for certain. A page that was rendered at some event may want a topic that a connection carries already, and where that event is in
+// the connection's order only the hub can tell: so there is a connection that begins there, until both stand at the same event.
+class TokenScope {
+  #environment;
+  #coordinator;
+  #tokenSource;
+  #hub; // null behind a token endpoint
   #sleeper;
   #names = new Map(); // signed name → {key, readers, singly}: whether its key is its own, and may be another when it is asked about again
   #keys = new Map(); // key → {type, matchers}
-  #types = new Map(); // event type → key; of a door
-  #matchers = new Map(); // matcher → the keys that have it; of a hub without a door
+  #types = new Map(); // event type → key; of a token endpoint
+  #matchers = new Map(); // matcher → the keys that have it; of a hub without a token endpoint
   #apart = new Set(); // names that the hub does not take beside the others
-  #trunks = [];
-  #waiting = new Set(); // readers that no trunk takes yet
-  #landings = new Map(); // readers whose own trunk has ended, on their way to the eldest: {trunk, topic, begun, ended}
+  #connections = [];
+  #waiting = new Set(); // readers that no connection takes yet
+  #landings = new Map(); // readers whose own connection has ended, on their way to the eldest: {connection, topic, begun, ended}
   #askAt;
   #limit = LIMITS.names;
   #failures = 0;
@@ -1526,21 +1526,21 @@ class Doorway {
   grant = null;
   closed = false;
 
-  constructor(world, exchange, door, {hub = null}) {
-    this.#world = world;
-    this.#exchange = exchange;
-    this.#door = door;
+  constructor(environment, coordinator, tokenSource, {hub = null}) {
+    this.#environment = environment;
+    this.#coordinator = coordinator;
+    this.#tokenSource = tokenSource;
     this.#hub = hub;
-    this.#sleeper = new Sleeper(world);
-    this.#askAt = world.now() + TIMES.gather;
+    this.#sleeper = new Sleeper(environment);
+    this.#askAt = environment.now() + TIMES.gather;
     this.#run();
   }
 
-  // ---- for the exchange
+  // ---- for the coordinator
 
   canTake(name) {
     if (this.#names.has(name)) return true;
-    if (this.#apart.has(name) || (this.namesMatchers && this.#names.size > 0 && this.#exchange.isNameless(this.#hub))) return false;
+    if (this.#apart.has(name) || (this.namesMatchers && this.#names.size > 0 && this.#coordinator.isNameless(this.#hub))) return false;
     const names = [...this.#names.keys(), name];
     if (this.namesMatchers && names.length > 1 && names.flatMap((each) => JSON.parse(each)).length > LIMITS.names) return false;
     return names.length <= this.#limit && JSON.stringify(names).length <= LIMITS.namesLength;
@@ -1554,7 +1554,7 @@ class Doorway {
     const entry = this.#names.get(reader.name) ?? {key: null, readers: new Set(), singly: false};
     this.#names.set(reader.name, entry);
     entry.readers.add(reader);
-    reader.doorway = this;
+    reader.scope = this;
     if (!entry.singly && this.grant?.keys.has(entry.key)) {
       this.#admit(reader, entry.key);
       this.#place();
@@ -1567,22 +1567,22 @@ class Doorway {
   }
 
   check(reason) {
-    const now = this.#world.now();
+    const now = this.#environment.now();
     if (reason) this.#askAt = Math.min(this.#askAt, now + SECOND);
-    for (const trunk of [...this.#trunks]) trunk.check(reason);
-    if (this.empty && this.#trunks.length === 0) this.close();
+    for (const connection of [...this.#connections]) connection.check(reason);
+    if (this.empty && this.#connections.length === 0) this.close();
     this.#sleeper.poke();
   }
 
   close() {
     this.closed = true;
-    this.#world.clearTimeout(this.#mergeTimer);
-    for (const trunk of [...this.#trunks]) trunk.close();
+    this.#environment.clearTimeout(this.#mergeTimer);
+    for (const connection of [...this.#connections]) connection.close();
     this.#sleeper.poke();
   }
 
-  get trunks() {
-    return this.#trunks.length;
+  get connections() {
+    return this.#connections.length;
   }
 
   // Whether readers wait for a place.
@@ -1594,7 +1594,7 @@ class Doorway {
     if (this.waits) this.#place();
   }
 
-  // ---- for its trunks
+  // ---- for its connections
 
   matchers(key) {
     return this.#keys.get(key)?.matchers ?? [];
@@ -1613,31 +1613,31 @@ class Doorway {
   }
 
   deliver(readers, event) {
-    this.#exchange.deliver(readers, event);
+    this.#coordinator.deliver(readers, event);
   }
 
   tell(readers, state, detail) {
-    this.#exchange.tell(readers, state, detail);
+    this.#coordinator.tell(readers, state, detail);
   }
 
-  moved(trunk) {
-    this.#exchange.moved(trunk);
+  moved(connection) {
+    this.#coordinator.moved(connection);
   }
 
   // The hub does not take the token.
   refused(grant, status) {
     if (grant !== this.grant) return;
-    this.#door.disown(grant.token);
+    this.#tokenSource.disown(grant.token);
     this.#refusals += 1;
-    if (this.#refusals === 3) this.#world.warn(`the hub refuses the tokens that it is shown (${status})`);
+    if (this.#refusals === 3) this.#environment.warn(`the hub refuses the tokens that it is shown (${status})`);
     this.grant = null;
-    this.#askAt = this.#world.now() + (this.#refusals > 1 ? pauseAfter(this.#refusals, {random: this.#world.random}) : 0);
+    this.#askAt = this.#environment.now() + (this.#refusals > 1 ? pauseAfter(this.#refusals, {random: this.#environment.random}) : 0);
     this.#sleeper.poke();
   }
 
   // The hub does not take what it is asked for. Returns whether it is to be asked for less at once.
   rejected(status, keys) {
-    this.#world.warn(`the hub rejects the subscription (${status})`);
+    this.#environment.warn(`the hub rejects the subscription (${status})`);
     if (this.namesMatchers && keys.length === 1) this.#refuse(keys, "rejected", status);
     return this.namesMatchers && keys.length > 1;
   }
@@ -1650,11 +1650,11 @@ class Doorway {
 
   // The hub does not name matchers: what it sends cannot be told apart on one stream.
   separate() {
-    this.#exchange.isNameless(this.#hub, true);
+    this.#coordinator.isNameless(this.#hub, true);
     this.#send([...this.#names.keys()].slice(1));
-    for (const {cargo} of this.#trunks) {
-      cargo.host([]);
-      cargo.drop(cargo.all.filter((topic) => topic.readers.size === 0));
+    for (const {topicSet} of this.#connections) {
+      topicSet.host([]);
+      topicSet.drop(topicSet.all.filter((topic) => topic.readers.size === 0));
     }
   }
 
@@ -1668,15 +1668,15 @@ class Doorway {
     this.#place();
   }
 
-  ended(trunk) {
-    this.#trunks = this.#trunks.filter((other) => other !== trunk);
-    if (this.#trunks.length === 1) this.#host(this.#trunks[0], []);
+  ended(connection) {
+    this.#connections = this.#connections.filter((other) => other !== connection);
+    if (this.#connections.length === 1) this.#host(this.#connections[0], []);
     this.#land();
     this.#place();
-    this.#exchange.ended(this);
+    this.#coordinator.ended(this);
   }
 
-  // In a moment: the trunk that says so is in the middle of something.
+  // In a moment: the connection that says so is in the middle of something.
   again(reader) {
     this.#waiting.add(reader);
     queueMicrotask(() => this.#place());
@@ -1686,7 +1686,7 @@ class Doorway {
 
   async #run() {
     while (!this.closed) {
-      const now = this.#world.now();
+      const now = this.#environment.now();
       const due = this.#due(now);
       if (due && now >= this.#askAt) await this.#ask(now >= this.#grantedUntil);
       else await this.#sleeper.until(due ? this.#askAt : Math.max(this.#grantedUntil, this.empty ? Infinity : 0));
@@ -1708,7 +1708,7 @@ class Doorway {
     const names = this.#namesToAsk();
     const readers = new Set([...this.#names.values()].flatMap((entry) => [...entry.readers]));
     try {
-      const answer = await this.#door.ask(names, readers, refreshing);
+      const answer = await this.#tokenSource.ask(names, readers, refreshing);
       if (!this.closed && !this.#hasOthers(answer.refused)) this.#take(answer);
     } catch (error) {
       if (this.closed) return;
@@ -1729,22 +1729,22 @@ class Doorway {
     return true;
   }
 
-  // More names than this door grants at once: some go to another doorway.
+  // More names than this token endpoint grants at once: some go to another token scope.
   #send(names) {
     const readers = names.flatMap((name) => [...this.#names.get(name).readers]);
     for (const name of names) this.#names.delete(name);
     for (const reader of readers) {
       this.#forget(reader);
       reader.key = null;
-      this.#exchange.place(reader);
+      this.#coordinator.place(reader);
     }
   }
 
   #forget(reader) {
     this.#waiting.delete(reader);
     this.#landings.delete(reader);
-    reader.trunk?.remove(reader);
-    reader.doorway = null;
+    reader.connection?.remove(reader);
+    reader.scope = null;
   }
 
   // The newest name of each topic, those whose topics are not known, and those that are asked about singly. Names that nobody has any more are forgotten.
@@ -1755,12 +1755,12 @@ class Doorway {
   }
 
   #take({hub, token, lifetime, credentials, keys, refused, failed, singly}) {
-    const now = this.#world.now();
+    const now = this.#environment.now();
     if (failed.size === 0) this.#failures = 0;
     this.#askAt = now;
     // To be refreshed at a moment of its own, so that browsers whose tokens were made together do not all come together.
     const latest = token === this.grant?.token ? this.grant.refreshAt : Infinity;
-    const refreshAt = Math.min(now + lifetime * (0.8 + 0.15 * this.#world.random()), latest);
+    const refreshAt = Math.min(now + lifetime * (0.8 + 0.15 * this.#environment.random()), latest);
     this.grant = {hub, token, credentials, refreshAt, keys: new Set([...keys.values()].map(({key}) => key))};
     for (const [name, {key, type, matchers}] of keys) {
       this.#keys.set(key, {type, matchers});
@@ -1772,9 +1772,9 @@ class Doorway {
     const lacking = [...failed].flatMap((name) => this.#alike(name));
     for (const [name, entry] of lacking) this.#settle(entry, null, singly.has(name));
     if (failed.size > 0) this.#fail(lacking.flatMap(([, {readers}]) => [...readers]), new Failure("the application failed", {status: 500}));
-    if ([...refused.values()].includes("unsupported")) this.#world.warn("a class given to turbo_stream_from as channel: cannot be asked; the application's log says why");
+    if ([...refused.values()].includes("unsupported")) this.#environment.warn("a class given to turbo_stream_from as channel: cannot be asked; the application's log says why");
     for (const {key, readers} of this.#names.values()) for (const reader of readers) if (reader.key === null) this.#admit(reader, key);
-    for (const trunk of this.#trunks) trunk.poke();
+    for (const connection of this.#connections) connection.poke();
     this.#place();
   }
 
@@ -1790,12 +1790,12 @@ class Doorway {
     for (const reader of entry.readers) {
       if (reader.key === null || reader.key === key) continue;
       this.#forget(reader);
-      Object.assign(reader, {key: null, doorway: this});
+      Object.assign(reader, {key: null, scope: this});
     }
   }
 
   #admit(reader, key) {
-    if (key === null) return; // came while the door was asked
+    if (key === null) return; // came while the token endpoint was asked
     reader.key = key;
     this.#waiting.add(reader);
   }
@@ -1803,10 +1803,10 @@ class Doorway {
   #fail(readers, error) {
     const {reason = String(error), status = null, retryAfter = 0} = error;
     this.#failures += 1;
-    const pause = pauseAfter(this.#failures, {retryAfter, random: this.#world.random});
-    this.#askAt = this.#world.now() + pause;
+    const pause = pauseAfter(this.#failures, {retryAfter, random: this.#environment.random});
+    this.#askAt = this.#environment.now() + pause;
     // Those whose stream is open do not notice.
-    const waiting = [...readers].filter((reader) => !reader.trunk?.open && !this.#landings.has(reader));
+    const waiting = [...readers].filter((reader) => !reader.connection?.open && !this.#landings.has(reader));
     this.tell(waiting, "reconnecting", {reason, status, pause});
   }
 
@@ -1829,9 +1829,9 @@ class Doorway {
     }
   }
 
-  // ---- trunks
+  // ---- connections
 
-  // Finds a trunk for whoever waits for one.
+  // Finds a connection for whoever waits for one.
   #place() {
     if (this.#placing || this.closed) return;
     this.#placing = true;
@@ -1841,28 +1841,28 @@ class Doorway {
   }
 
   #placed(reader) {
-    if (this.#trunks.some((trunk) => !trunk.closed && trunk.place(reader))) return true;
-    const answers = this.#trunks.map((trunk) => trunk.takes(reader));
+    if (this.#connections.some((connection) => !connection.closed && connection.place(reader))) return true;
+    const answers = this.#connections.map((connection) => connection.takes(reader));
     const index = answers.indexOf("now");
-    if (index >= 0) this.#trunks[index].add(reader);
+    if (index >= 0) this.#connections[index].add(reader);
     else if (answers.includes("later") || (answers.includes("never") && this.#mayNotGrow)) return false;
-    else this.#newTrunk().add(reader);
+    else this.#newConnection().add(reader);
     return true;
   }
 
   get #mayNotGrow() {
-    return this.#trunks.length >= LIMITS.trunks || this.#exchange.isCrowded(this);
+    return this.#connections.length >= LIMITS.connections || this.#coordinator.isCrowded(this);
   }
 
-  #newTrunk() {
-    const trunk = new Trunk(this.#world, this);
-    this.#trunks.push(trunk);
-    return trunk;
+  #newConnection() {
+    const connection = new SharedConnection(this.#environment, this);
+    this.#connections.push(connection);
+    return connection;
   }
 
   #scheduleMerge() {
-    if (this.#mergeTimer !== null || (this.#trunks.length < 2 && this.#landings.size === 0)) return;
-    this.#mergeTimer = this.#world.setTimeout(() => {
+    if (this.#mergeTimer !== null || (this.#connections.length < 2 && this.#landings.size === 0)) return;
+    this.#mergeTimer = this.#environment.setTimeout(() => {
       this.#mergeTimer = null;
       this.#land();
       this.#merge();
@@ -1870,86 +1870,86 @@ class Doorway {
     }, TIMES.merge);
   }
 
-  // Lets the eldest trunk carry what the younger ones do, and gives it their readers as soon as they stand at the same event.
+  // Lets the eldest connection carry what the younger ones do, and gives it their readers as soon as they stand at the same event.
   #merge() {
-    const [elder, ...younger] = this.#trunks;
-    if (elder?.empty && this.#landings.size === 0 && younger.some((trunk) => trunk.open)) return elder.close();
+    const [elder, ...younger] = this.#connections;
+    if (elder?.empty && this.#landings.size === 0 && younger.some((connection) => connection.open)) return elder.close();
     if (elder) this.#host(elder, younger);
-    for (const trunk of younger) {
-      if (this.#endsBefore(elder, trunk)) continue;
-      for (const key of trunk.cargo.keysRead) if (this.#together(elder, trunk, key)) trunk.cargo.readersOf(key).forEach((reader) => elder.adopt(reader));
-      if (trunk.empty) trunk.close();
+    for (const connection of younger) {
+      if (this.#endsBefore(elder, connection)) continue;
+      for (const key of connection.topicSet.keysRead) if (this.#together(elder, connection, key)) connection.topicSet.readersOf(key).forEach((reader) => elder.adopt(reader));
+      if (connection.empty) connection.close();
     }
   }
 
   #host(elder, younger) {
-    elder.host([...younger.flatMap((trunk) => trunk.cargo.keysRead), ...[...this.#landings.keys()].map((reader) => reader.key)]);
+    elder.host([...younger.flatMap((connection) => connection.topicSet.keysRead), ...[...this.#landings.keys()].map((reader) => reader.key)]);
   }
 
-  // Ends a trunk that has caught up before its readers have a place on the eldest, for which the hub is to be asked: a browser may have no
+  // Ends a connection that has caught up before its readers have a place on the eldest, for which the hub is to be asked: a browser may have no
   // connection left to ask over. Returns whether it could.
-  #endsBefore(elder, trunk) {
-    const begun = trunk.open ? trunk.cargo.caughtUpFrom(trunk.connection) : null;
+  #endsBefore(elder, connection) {
+    const begun = connection.open ? connection.topicSet.caughtUpFrom(connection.response) : null;
     if (begun === null || !elder.open) return false;
-    const topics = new Map(trunk.cargo.keysRead.map((key) => [key, elder.cargo.topic(key)]));
+    const topics = new Map(connection.topicSet.keysRead.map((key) => [key, elder.topicSet.topic(key)]));
     if ([...topics.values()].some((topic) => !topic || topic.steadyAt >= begun)) return false;
-    const ended = this.#world.now();
+    const ended = this.#environment.now();
     for (const [key, topic] of topics) {
-      for (const reader of trunk.cargo.readersOf(key)) {
-        trunk.remove(reader);
-        this.#landings.set(reader, {trunk: elder, topic, begun, ended});
+      for (const reader of connection.topicSet.readersOf(key)) {
+        connection.remove(reader);
+        this.#landings.set(reader, {connection: elder, topic, begun, ended});
       }
     }
     this.#host(elder, []);
-    trunk.close();
+    connection.close();
     elder.sound(ended);
     return true;
   }
 
-  // The reader's trunk had all that was sent before it began. When the eldest has all that was sent before that trunk ended, and
+  // The reader's connection had all that was sent before it began. When the eldest has all that was sent before that connection ended, and
   // nothing of the topic came there in between, the reader lacks nothing, and what comes now is new to it. Otherwise it is placed as anybody.
   #land() {
-    for (const [reader, {trunk, topic, begun, ended}] of [...this.#landings]) {
-      const sound = !trunk.closed && trunk.cargo.topic(reader.key) === topic && topic.steadyAt < begun;
-      if (sound && !trunk.hasAllSince(ended)) {
-        trunk.sound(ended);
+    for (const [reader, {connection, topic, begun, ended}] of [...this.#landings]) {
+      const sound = !connection.closed && connection.topicSet.topic(reader.key) === topic && topic.steadyAt < begun;
+      if (sound && !connection.hasAllSince(ended)) {
+        connection.sound(ended);
         continue;
       }
       this.#landings.delete(reader);
-      if (sound && (topic.lastAt < begun || topic.lastId === reader.cursor)) trunk.adopt(reader);
+      if (sound && (topic.lastAt < begun || topic.lastId === reader.cursor)) connection.adopt(reader);
       else this.#waiting.add(reader);
     }
   }
 
   // At the same event of a topic; or everything has arrived on both that was sent before the last event came on either.
-  #together(elder, trunk, key) {
-    const [here, there] = [elder.cargo.topic(key), trunk.cargo.topic(key)];
-    if (!here || !there || !elder.open || !trunk.open) return false;
+  #together(elder, connection, key) {
+    const [here, there] = [elder.topicSet.topic(key), connection.topicSet.topic(key)];
+    if (!here || !there || !elder.open || !connection.open) return false;
     if (here.lastId !== null && here.lastId === there.lastId) return true;
     const since = Math.max(here.steadyAt, there.steadyAt, here.lastAt, there.lastAt);
-    const unknown = [elder, trunk].filter((each) => !each.hasAllSince(since));
+    const unknown = [elder, connection].filter((each) => !each.hasAllSince(since));
     for (const each of unknown) each.sound(since);
-    return unknown.length === 0 || this.#seemTogether(elder, trunk, here, there, since);
+    return unknown.length === 0 || this.#seemTogether(elder, connection, here, there, since);
   }
 
   // Of hubs that do not tell, a comment says so, sooner than time does; or a shorter time, where others wait for a place. But what
   // came on one connection may be late on the other, so that neither may lack what the other has had since both carry the topic
   // without a gap.
-  #seemTogether(elder, trunk, here, there, since) {
+  #seemTogether(elder, connection, here, there, since) {
     if (there.lastAt >= here.steadyAt && !elder.hasSeen(here, there.lastId)) return false;
-    if (here.lastAt >= Math.max(trunk.connection.openedAt, there.brokenAt) && !trunk.hasSeen(there, here.lastId)) return false;
-    const patience = this.#exchange.waits ? TIMES.impatience : TIMES.drained;
-    return [elder, trunk].every((each) => each.seemsToHaveAllSince(since, patience));
+    if (here.lastAt >= Math.max(connection.response.openedAt, there.brokenAt) && !connection.hasSeen(there, here.lastId)) return false;
+    const patience = this.#coordinator.waits ? TIMES.impatience : TIMES.drained;
+    return [elder, connection].every((each) => each.seemsToHaveAllSince(since, patience));
   }
 }
 
-// ---- exchange.js ----------------------------------------------------------------------------------------------------
+// ---- coordinator.js -------------------------------------------------------------------------------------------------
 
 // The readers of all tabs; lives in the shared worker, or in one of the tabs.
 
 const originOf = ({grant}) => (grant ? new URL(grant.hub).origin : null);
 
-// What the exchange knows of one tab. A tab that does not read, because it is frozen, is forgotten rather than written to
+// What the coordinator knows of one tab. A tab that does not read, because it is frozen, is forgotten rather than written to
 // for ever; it comes back by itself when it is thawed.
 class Line {
   #post;
@@ -1958,10 +1958,10 @@ class Line {
   #unreadLength = 0;
   readers = new Map();
 
-  constructor(world, post) {
+  constructor(environment, post) {
     this.#post = post;
-    this.world = world;
-    this.heardAt = world.now();
+    this.environment = environment;
+    this.heardAt = environment.now();
   }
 
   // Returns whether the tab keeps up.
@@ -1982,7 +1982,7 @@ class Line {
       this.#asked.get(reader.id)?.({token: null});
       this.#asked.set(reader.id, resolve);
       this.send({type: "ask", id: reader.id});
-      this.world.setTimeout(() => resolve({token: null}), TIMES.answer);
+      this.environment.setTimeout(() => resolve({token: null}), TIMES.answer);
     });
     if (typeof token !== "string") throw new Failure("the page gave no token");
     return token;
@@ -1994,21 +1994,21 @@ class Line {
   }
 }
 
-// The readers of all tabs, and the doorways that they use.
+// The readers of all tabs, and the token scopes that they use.
 //
 // A tab says  hello, join {readers}, leave {ids}, ping, read {count, length}, check {reason}, token {id, token}, bye;
 // and is told welcome, event {ids, event}, state {ids, state, detail}, cursor {ids, cursor}, ask {id}, pong, reset (join again).
-class Exchange {
-  #world;
+class Coordinator {
+  #environment;
   #lines = new Map();
-  #doorways = [];
+  #scopes = [];
   #nameless = new Map(); // hub → until when it is known for that
   #marks = new Set();
   #markTimer = null;
   #tickTimer;
 
-  constructor(world = WORLD) {
-    this.#world = world;
+  constructor(environment = ENVIRONMENT) {
+    this.#environment = environment;
     this.#tick();
   }
 
@@ -2017,20 +2017,20 @@ class Exchange {
     if (message.type === "hello") this.#welcome(tab, post);
     const line = this.#lines.get(tab);
     if (!line) return message.type === "bye" ? undefined : post({type: "reset"});
-    line.heardAt = this.#world.now();
+    line.heardAt = this.#environment.now();
     this.#obey(tab, line, message);
   }
 
   // How many connections there are, for whoever looks.
   get connections() {
-    return this.#doorways.reduce((sum, doorway) => sum + doorway.trunks, 0);
+    return this.#scopes.reduce((sum, scope) => sum + scope.connections, 0);
   }
 
   close() {
-    this.#world.clearTimeout(this.#tickTimer);
-    this.#world.clearTimeout(this.#markTimer);
-    for (const doorway of this.#doorways) doorway.close();
-    this.#doorways = [];
+    this.#environment.clearTimeout(this.#tickTimer);
+    this.#environment.clearTimeout(this.#markTimer);
+    for (const scope of this.#scopes) scope.close();
+    this.#scopes = [];
     this.#lines.clear();
   }
 
@@ -2055,30 +2055,30 @@ class Exchange {
 
   // A hub does not say which matchers selected an event. It may be another one a while later.
   isNameless(hub, yes = false) {
-    if (yes) this.#nameless.set(hub, this.#world.now() + TIMES.dead);
-    return this.#nameless.get(hub) > this.#world.now();
+    if (yes) this.#nameless.set(hub, this.#environment.now() + TIMES.dead);
+    return this.#nameless.get(hub) > this.#environment.now();
   }
 
-  // Whether readers of other doorways of the same hub catch up on a stream of their own: a browser has few connections.
-  isCrowded(doorway) {
-    const origin = originOf(doorway);
-    return origin !== null && this.#doorways.some((other) => other !== doorway && other.trunks > 1 && originOf(other) === origin);
+  // Whether readers of other token scopes of the same hub catch up on a stream of their own: a browser has few connections.
+  isCrowded(scope) {
+    const origin = originOf(scope);
+    return origin !== null && this.#scopes.some((other) => other !== scope && other.connections > 1 && originOf(other) === origin);
   }
 
-  // One of a doorway's trunks has ended.
-  ended(doorway) {
-    for (const other of this.#doorways) if (other !== doorway) other.placeWaiting();
+  // One of a token scope's connections has ended.
+  ended(scope) {
+    for (const other of this.#scopes) if (other !== scope) other.placeWaiting();
   }
 
   get waits() {
-    return this.#doorways.some((doorway) => doorway.waits);
+    return this.#scopes.some((scope) => scope.waits);
   }
 
   // Tabs are told now and then where their readers stand, so that those of quiet topics do not come back with a cursor that
   // the hub has long forgotten.
-  moved(trunk) {
-    this.#marks.add(trunk);
-    this.#markTimer ??= this.#world.setTimeout(() => {
+  moved(connection) {
+    this.#marks.add(connection);
+    this.#markTimer ??= this.#environment.setTimeout(() => {
       this.#markTimer = null;
       for (const each of this.#marks) {
         const readers = each.closed ? [] : each.readersBehind();
@@ -2097,7 +2097,7 @@ class Exchange {
 
   #welcome(tab, post) {
     this.#expel(tab);
-    this.#lines.set(tab, new Line(this.#world, post));
+    this.#lines.set(tab, new Line(this.#environment, post));
     post({type: "welcome"});
   }
 
@@ -2108,35 +2108,35 @@ class Exchange {
       case "ping": return line.send({type: "pong"});
       case "read": return line.hasRead(message.count, message.length);
       case "token": return line.answer(message);
-      case "check": return this.#doorways.forEach((doorway) => doorway.check(message.reason));
+      case "check": return this.#scopes.forEach((scope) => scope.check(message.reason));
       case "bye": return this.#expel(tab);
     }
   }
 
   #join(line, {id, want, cursor, token, ...said}) {
-    const name = want.door ? said.name : JSON.stringify([...want.matchers].sort());
-    const reader = {id, line, want, name, cursor, token, key: null, state: null, trunk: null, doorway: null};
+    const name = want.endpoint ? said.name : JSON.stringify([...want.matchers].sort());
+    const reader = {id, line, want, name, cursor, token, key: null, state: null, connection: null, scope: null};
     line.readers.set(id, reader);
     this.place(reader);
   }
 
-  // Readers that want something of the same, with the same rights, use one doorway, while it has room.
+  // Readers that want something of the same, with the same rights, use one token scope, while it has room.
   place(reader) {
     const {want, name} = reader;
-    const at = JSON.stringify([want.door, want.hub, want.credentials, want.rights]);
-    let doorway = this.#doorways.find((each) => each.at === at && !each.closed && each.canTake(name));
-    if (!doorway) {
-      const door = new (want.door ? ApplicationDoor : OpenDoor)(this.#world, want);
-      doorway = Object.assign(new Doorway(this.#world, this, door, want), {at});
-      this.#doorways.push(doorway);
+    const at = JSON.stringify([want.endpoint, want.hub, want.credentials, want.rights]);
+    let scope = this.#scopes.find((each) => each.at === at && !each.closed && each.canTake(name));
+    if (!scope) {
+      const tokenSource = new (want.endpoint ? TokenEndpoint : PageTokens)(this.#environment, want);
+      scope = Object.assign(new TokenScope(this.#environment, this, tokenSource, want), {at});
+      this.#scopes.push(scope);
     }
-    doorway.add(reader);
+    scope.add(reader);
   }
 
   #leave(line, id) {
     const reader = line.readers.get(id);
     line.readers.delete(id);
-    reader?.doorway?.remove(reader);
+    reader?.scope?.remove(reader);
   }
 
   #expel(tab) {
@@ -2154,16 +2154,16 @@ class Exchange {
 
   // When it is late, the machine has slept, or this has been frozen; then tabs had no chance to speak.
   #tick() {
-    const due = this.#world.now() + TIMES.tick;
-    this.#tickTimer = this.#world.setTimeout(() => {
-      const now = this.#world.now();
+    const due = this.#environment.now() + TIMES.tick;
+    this.#tickTimer = this.#environment.setTimeout(() => {
+      const now = this.#environment.now();
       const slept = now - due > TIMES.doubt;
       for (const line of [...this.#lines.values()]) {
         if (slept) line.heardAt = now;
         else if (now - line.heardAt > TIMES.tabGone) this.#forget(line);
       }
-      for (const doorway of this.#doorways) doorway.check(slept ? "slept" : null);
-      this.#doorways = this.#doorways.filter((doorway) => !doorway.closed);
+      for (const scope of this.#scopes) scope.check(slept ? "slept" : null);
+      this.#scopes = this.#scopes.filter((scope) => !scope.closed);
       this.#tick();
     }, TIMES.tick);
   }
@@ -2190,10 +2190,10 @@ function workerFile(configured) {
   const named = globalThis.document?.querySelector("meta[name=hikyaku-worker]")?.content;
   const address = configured || named || own;
   if (!address) {
-    WORLD.warn('one of the tabs holds the connection, and no shared worker: this is a bundle, and the page does not name hikyaku.js. Add <meta name="hikyaku-worker" content="address of hikyaku.js">');
+    ENVIRONMENT.warn('one of the tabs holds the connection, and no shared worker: this is a bundle, and the page does not name hikyaku.js. Add <meta name="hikyaku-worker" content="address of hikyaku.js">');
     return null;
   }
-  return new URL(address, globalThis.document?.baseURI ?? WORLD.base).href;
+  return new URL(address, globalThis.document?.baseURI ?? ENVIRONMENT.base).href;
 }
 
 // Whether a worker of that file was of no use a while ago, in any of the tabs.
@@ -2218,15 +2218,15 @@ function noteDead(address, dead) {
 
 // ---- links.js -------------------------------------------------------------------------------------------------------
 
-// How a tab speaks with the exchange.
+// How a tab speaks with the coordinator.
 
-// Of the shared worker, the lock and the broadcasts; the number is that of the exchange's messages.
+// Of the shared worker, the lock and the broadcasts; the number is that of the coordinator's messages.
 const NAME = "hikyaku/1";
 
-// A link says `ready` when an exchange is there to say hello to (again, when it is another one), `message`, and `broken` when
+// A link says `ready` when a coordinator is there to say hello to (again, when it is another one), `message`, and `broken` when
 // it is of no use here. `renew` is asked for when nothing is heard: it returns whether it may help.
 
-// The exchange lives in a shared worker, which is the same file: see index.js.
+// The coordinator lives in a shared worker, which is the same file: see index.js.
 class WorkerLink {
   static kind = "worker";
   #worker;
@@ -2256,7 +2256,7 @@ class WorkerLink {
     worker.onerror = () => {
       if (worker !== this.#worker) return;
       if (!this.#heard) noteDead(this.address, true);
-      WORLD.warn(`one of the tabs holds the connection: ${this.address} cannot be started as shared worker`);
+      ENVIRONMENT.warn(`one of the tabs holds the connection: ${this.address} cannot be started as shared worker`);
       this.handlers.broken();
     };
     worker.port.onmessage = ({data}) => {
@@ -2284,7 +2284,7 @@ class WorkerLink {
   // It has had long enough. Later tabs do not wait for it.
   giveUp() {
     noteDead(this.address, true);
-    WORLD.warn(`one of the tabs holds the connection: the shared worker ${this.address} says nothing. Name the address of hikyaku.js in <meta name="hikyaku-worker">`);
+    ENVIRONMENT.warn(`one of the tabs holds the connection: the shared worker ${this.address} says nothing. Name the address of hikyaku.js in <meta name="hikyaku-worker">`);
   }
 
   close() {
@@ -2293,7 +2293,7 @@ class WorkerLink {
   }
 }
 
-// The exchange lives in the tab that holds a lock; when that tab is closed, in the next one.
+// The coordinator lives in the tab that holds a lock; when that tab is closed, in the next one.
 //
 // All tabs hear who asks for the one that leads, and who does. All else is for one tab, which alone listens for it: what is said
 // to fifty tabs would else be heard by each of them fifty times.
@@ -2304,7 +2304,7 @@ class LeaderLink {
   #mine = new BroadcastChannel(`${NAME} ${this.#me}`);
   #others = new Map(); // by tab, where it listens
   #leader = null;
-  #exchange = null;
+  #coordinator = null;
   #resign = null;
   #closed = false;
 
@@ -2328,7 +2328,7 @@ class LeaderLink {
 
   #lead(resign) {
     this.#resign = resign;
-    this.#exchange = new Exchange();
+    this.#coordinator = new Coordinator();
     this.#follow(this.#me);
     this.#all.postMessage({leader: this.#me});
   }
@@ -2347,20 +2347,20 @@ class LeaderLink {
   }
 
   #abdicate() {
-    this.#exchange?.close();
-    this.#exchange = this.#leader = null;
+    this.#coordinator?.close();
+    this.#coordinator = this.#leader = null;
     this.#forget([...this.#others.keys()]);
     this.#resign?.();
   }
 
   #hear({asks, leader}) {
-    if (asks && this.#exchange) this.#all.postMessage({leader: this.#me});
-    if (leader && leader !== this.#leader && !this.#exchange) this.#follow(leader);
+    if (asks && this.#coordinator) this.#all.postMessage({leader: this.#me});
+    if (leader && leader !== this.#leader && !this.#coordinator) this.#follow(leader);
   }
 
   #receive(from, message) {
-    if (this.#exchange) {
-      this.#exchange.receive(from, message, (answer) => this.#tell(from, answer));
+    if (this.#coordinator) {
+      this.#coordinator.receive(from, message, (answer) => this.#tell(from, answer));
       if (message.type === "bye") this.#forget([from]);
     } else if (from === this.#leader) this.handlers.message(message);
   }
@@ -2378,13 +2378,13 @@ class LeaderLink {
   }
 
   send(message) {
-    if (this.#exchange) this.#exchange.receive(this.#me, message, (answer) => queueMicrotask(() => this.#closed || this.handlers.message(answer)));
+    if (this.#coordinator) this.#coordinator.receive(this.#me, message, (answer) => queueMicrotask(() => this.#closed || this.handlers.message(answer)));
     else if (this.#leader) this.#tell(this.#leader, message);
   }
 
   // Browsers freeze tabs that nobody sees, also one that leads.
   renew() {
-    if (document.visibilityState === "visible" && !this.#exchange) this.#campaign({steal: true});
+    if (document.visibilityState === "visible" && !this.#coordinator) this.#campaign({steal: true});
     return true;
   }
 
@@ -2396,10 +2396,10 @@ class LeaderLink {
   }
 }
 
-// Every tab has an exchange of its own.
-class OwnLink {
+// Every tab has a coordinator of its own.
+class PageLink {
   static kind = "page";
-  #exchange = new Exchange();
+  #coordinator = new Coordinator();
 
   static possible() {
     return true;
@@ -2407,11 +2407,11 @@ class OwnLink {
 
   constructor(handlers) {
     this.handlers = handlers;
-    queueMicrotask(() => this.#exchange && handlers.ready());
+    queueMicrotask(() => this.#coordinator && handlers.ready());
   }
 
   send(message) {
-    this.#exchange.receive("page", message, (answer) => queueMicrotask(() => this.#exchange && this.handlers.message(answer)));
+    this.#coordinator.receive("page", message, (answer) => queueMicrotask(() => this.#coordinator && this.handlers.message(answer)));
   }
 
   renew() {
@@ -2419,17 +2419,17 @@ class OwnLink {
   }
 
   close() {
-    this.#exchange.close();
-    this.#exchange = null;
+    this.#coordinator.close();
+    this.#coordinator = null;
   }
 }
 
 // ---- tab.js ---------------------------------------------------------------------------------------------------------
 
-// The streams of this page. The exchange may be gone at any time; then they are asked for again, each from where it is.
+// The streams of this page. The coordinator may be gone at any time; then they are asked for again, each from where it is.
 class Tab {
   #name = crypto.randomUUID?.() ?? String(Math.random());
-  #kinds = [WorkerLink, LeaderLink, OwnLink];
+  #kinds = [WorkerLink, LeaderLink, PageLink];
   #link = null;
   #kind = null;
   #welcome = false;
@@ -2506,7 +2506,7 @@ class Tab {
       try {
         if (Kind.possible(this.options)) link = new Kind(handlers, this.options);
       } catch (error) {
-        WORLD.warn(`tabs cannot share a connection by means of "${Kind.kind}": ${error.message}`);
+        ENVIRONMENT.warn(`tabs cannot share a connection by means of "${Kind.kind}": ${error.message}`);
       }
       this.#link = link;
       this.#kind = Kind.kind;
@@ -2623,7 +2623,7 @@ class Tab {
     switch (message.type) {
       case "welcome": return this.#begin();
       case "reset": return this.#greet();
-      case "event": this.#deliver(message.ids, {...message.event}); break; // a copy: the exchange may be here, and keeps its own
+      case "event": this.#deliver(message.ids, {...message.event}); break; // a copy: the coordinator may be here, and keeps its own
       case "state": this.#each(message.ids, (stream) => stream.become(message.state, message.detail)); break;
       case "cursor": this.#each(message.ids, (stream) => stream.moveTo(message.cursor)); break;
       case "ask": this.#tellToken(message.id);
@@ -2737,11 +2737,11 @@ const absolute = (url) => new URL(url, globalThis.document?.baseURI ?? globalThi
 const listOf = (value) => (value === undefined || value === null ? [] : [value].flat());
 
 const Hikyaku = {
-  // The streams behind a door of the application, which are known by signed names.
-  connect({door = "/hikyaku/streams"} = {}) {
-    const want = {door: absolute(door)};
+  // The streams behind a token endpoint of the application, which are known by signed names.
+  connect({endpoint = "/hikyaku/streams"} = {}) {
+    const want = {endpoint: absolute(endpoint)};
     return {
-      door: want.door,
+      endpoint: want.endpoint,
       stream: (name, {cursor = null, ...handlers} = {}) => new Stream({want, name, cursor}, handlers).open(),
     };
   },
@@ -2766,7 +2766,7 @@ const Hikyaku = {
   // the turn in which this file was imported.
   configure(options) {
     if ("worker" in options && thisTab.sharing) {
-      WORLD.warn('configure({worker}) comes too late, since the page has streams already. Name the address in <meta name="hikyaku-worker">');
+      ENVIRONMENT.warn('configure({worker}) comes too late, since the page has streams already. Name the address in <meta name="hikyaku-worker">');
     }
     Object.assign(thisTab.options, options);
   },
@@ -2972,7 +2972,7 @@ const refreshing = {
 };
 
 // Elements of the same stream render what comes to all of them once. Which of them is first, nobody knows: they may be served by
-// different trunks. But what one element has rendered before another was there, the other renders again: what it stands in was
+// different connections. But what one element has rendered before another was there, the other renders again: what it stands in was
 // loaded later, at an older event.
 const renderings = {
   now: 0,
@@ -3048,7 +3048,7 @@ function defineElement() {
       this.removeAttribute("state");
       this.#since = ++renderings.now;
       this.#live = false;
-      this.#stream = Hikyaku.connect({door: this.getAttribute("src") ?? undefined}).stream(name, {
+      this.#stream = Hikyaku.connect({endpoint: this.getAttribute("src") ?? undefined}).stream(name, {
         cursor: this.getAttribute("cursor"),
         onmessage: (event) => this.#receive(event),
         onstate: (state, detail) => this.#become(state, detail),
@@ -3131,12 +3131,12 @@ function defineElement() {
 
 // ---- index.js -------------------------------------------------------------------------------------------------------
 
-export {EventParser, Exchange, Hikyaku, LIMITS, Stream, pauseAfter};
+export {EventParser, Coordinator, Hikyaku, LIMITS, Stream, pauseAfter};
 
 if (globalThis.SharedWorkerGlobalScope && globalThis.name === NAME) {
-  const exchange = new Exchange();
+  const coordinator = new Coordinator();
   globalThis.onconnect = ({ports: [port]}) => {
-    port.onmessage = ({data}) => exchange.receive(data.tab, data, (message) => port.postMessage(message));
+    port.onmessage = ({data}) => coordinator.receive(data.tab, data, (message) => port.postMessage(message));
   };
 } else {
   rememberOwnFile(import.meta.url);

@@ -4,15 +4,15 @@
 import {TIMES} from "./limits.js";
 
 export class CatchUp {
-  #world;
+  #environment;
   #arrivals;
   #done;
   #question = null;
   #timer = null;
   #until = 0;
 
-  constructor(world, arrivals, done) {
-    this.#world = world;
+  constructor(environment, arrivals, done) {
+    this.#environment = environment;
     this.#arrivals = arrivals;
     this.#done = done;
   }
@@ -25,7 +25,7 @@ export class CatchUp {
   // Something was asked for, with a question if the hub tells.
   begin(question) {
     this.#question = question;
-    this.#until = this.#world.now() + TIMES.longestCatchUp;
+    this.#until = this.#environment.now() + TIMES.longestCatchUp;
     this.#wait();
     this.look();
   }
@@ -43,15 +43,15 @@ export class CatchUp {
   }
 
   close() {
-    this.#world.clearTimeout(this.#timer);
+    this.#environment.clearTimeout(this.#timer);
     this.#timer = null;
   }
 
   // Should the hub not tell at all, a longer silence will do.
   #wait() {
-    const wait = this.#question ? TIMES.longestCatchUp : Math.min(TIMES.quiet, this.#until - this.#world.now());
-    this.#world.clearTimeout(this.#timer);
-    this.#timer = this.#world.setTimeout(() => this.#end(), Math.max(0, wait));
+    const wait = this.#question ? TIMES.longestCatchUp : Math.min(TIMES.quiet, this.#until - this.#environment.now());
+    this.#environment.clearTimeout(this.#timer);
+    this.#timer = this.#environment.setTimeout(() => this.#end(), Math.max(0, wait));
   }
 
   #end() {

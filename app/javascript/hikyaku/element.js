@@ -123,7 +123,7 @@ const refreshing = {
 };
 
 // Elements of the same stream render what comes to all of them once. Which of them is first, nobody knows: they may be served by
-// different trunks. But what one element has rendered before another was there, the other renders again: what it stands in was
+// different connections. But what one element has rendered before another was there, the other renders again: what it stands in was
 // loaded later, at an older event.
 const renderings = {
   now: 0,
@@ -199,7 +199,7 @@ export function defineElement() {
       this.removeAttribute("state");
       this.#since = ++renderings.now;
       this.#live = false;
-      this.#stream = Hikyaku.connect({door: this.getAttribute("src") ?? undefined}).stream(name, {
+      this.#stream = Hikyaku.connect({endpoint: this.getAttribute("src") ?? undefined}).stream(name, {
         cursor: this.getAttribute("cursor"),
         onmessage: (event) => this.#receive(event),
         onstate: (state, detail) => this.#become(state, detail),

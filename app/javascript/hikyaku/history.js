@@ -1,4 +1,4 @@
-// What a trunk remembers of the events that it has had.
+// What a connection remembers of the events that it has had.
 
 import {LIMITS} from "./limits.js";
 

@@ -3,13 +3,13 @@
 export const LIMITS = Object.freeze({
   eventLength: 16 * 1024 * 1024, // characters of one event
   idLine: 2_000, // characters of a line that are kept of an event that is longer
-  ids: 10_000, // that a trunk remembers, against repeats
-  history: 1_000, // events that a trunk keeps for readers that come later
+  ids: 10_000, // that a connection remembers, against repeats
+  history: 1_000, // events that a connection keeps for readers that come later
   historyLength: 1024 * 1024, // the same in characters
   names: 100, // streams of one token, and matchers of one connection
-  namesLength: 60_000, // characters of the names that a door is asked for at once
+  namesLength: 60_000, // characters of the names that a token endpoint is asked for at once
   queryLength: 7_500, // characters of a subscription's URL, which servers bound
-  trunks: 2, // of one doorway, while readers that cannot be placed elsewhere catch up
+  connections: 2, // of one token scope, while readers that cannot be placed elsewhere catch up
   unread: 1_000, // messages that a tab may leave unread
   unreadLength: 4 * 1024 * 1024, // the same in characters
 });
@@ -18,7 +18,7 @@ export const SECOND = 1_000;
 
 export const TIMES = Object.freeze({
   gather: 20, // readers that come together are one request
-  answer: 30 * SECOND, // in which the hub and the door answer
+  answer: 30 * SECOND, // in which the hub and the token endpoint answer
   retry: SECOND, // before a connection is made again, unless the hub says otherwise
   longestRetry: 30 * SECOND,
   longestRetryAfter: 600 * SECOND,
@@ -36,7 +36,7 @@ export const TIMES = Object.freeze({
   dead: 600 * SECOND, // for which a worker that never spoke is not started again
   tabGone: 180 * SECOND, // browsers let hidden tabs speak once a minute
 
-  // For hubs that do not tell when a stream has caught up, as those of other makes: see arrivals.js. There is nothing but time to
+  // For hubs that do not tell when a stream has caught up, as those of other makes: see arrival-tracker.js. There is nothing but time to
   // go by, and it is a guess.
   quiet: 300, // without a byte after what was missed: caught up
   longestCatchUp: 5 * SECOND,

@@ -1,17 +1,17 @@
-// How a tab speaks with the exchange.
+// How a tab speaks with the coordinator.
 
-import {Exchange} from "./exchange.js";
+import {Coordinator} from "./coordinator.js";
 import {TIMES} from "./limits.js";
 import {isDead, noteDead, workerFile} from "./worker-file.js";
-import {WORLD} from "./world.js";
+import {ENVIRONMENT} from "./environment.js";
 
-// Of the shared worker, the lock and the broadcasts; the number is that of the exchange's messages.
+// Of the shared worker, the lock and the broadcasts; the number is that of the coordinator's messages.
 export const NAME = "hikyaku/1";
 
-// A link says `ready` when an exchange is there to say hello to (again, when it is another one), `message`, and `broken` when
+// A link says `ready` when a coordinator is there to say hello to (again, when it is another one), `message`, and `broken` when
 // it is of no use here. `renew` is asked for when nothing is heard: it returns whether it may help.
 
-// The exchange lives in a shared worker, which is the same file: see index.js.
+// The coordinator lives in a shared worker, which is the same file: see index.js.
 export class WorkerLink {
   static kind = "worker";
   #worker;
@@ -41,7 +41,7 @@ export class WorkerLink {
     worker.onerror = () => {
       if (worker !== this.#worker) return;
       if (!this.#heard) noteDead(this.address, true);
-      WORLD.warn(`one of the tabs holds the connection: ${this.address} cannot be started as shared worker`);
+      ENVIRONMENT.warn(`one of the tabs holds the connection: ${this.address} cannot be started as shared worker`);
       this.handlers.broken();
     };
     worker.port.onmessage = ({data}) => {
@@ -69,7 +69,7 @@ export class WorkerLink {
   // It has had long enough. Later tabs do not wait for it.
   giveUp() {
     noteDead(this.address, true);
-    WORLD.warn(`one of the tabs holds the connection: the shared worker ${this.address} says nothing. Name the address of hikyaku.js in <meta name="hikyaku-worker">`);
+    ENVIRONMENT.warn(`one of the tabs holds the connection: the shared worker ${this.address} says nothing. Name the address of hikyaku.js in <meta name="hikyaku-worker">`);
   }
 
   close() {
@@ -78,7 +78,7 @@ export class WorkerLink {
   }
 }
 
-// The exchange lives in the tab that holds a lock; when that tab is closed, in the next one.
+// The coordinator lives in the tab that holds a lock; when that tab is closed, in the next one.
 //
 // All tabs hear who asks for the one that leads, and who does. All else is for one tab, which alone listens for it: what is said
 // to fifty tabs would else be heard by each of them fifty times.
@@ -89,7 +89,7 @@ export class LeaderLink {
   #mine = new BroadcastChannel(`${NAME} ${this.#me}`);
   #others = new Map(); // by tab, where it listens
   #leader = null;
-  #exchange = null;
+  #coordinator = null;
   #resign = null;
   #closed = false;
 
@@ -113,7 +113,7 @@ export class LeaderLink {
 
   #lead(resign) {
     this.#resign = resign;
-    this.#exchange = new Exchange();
+    this.#coordinator = new Coordinator();
     this.#follow(this.#me);
     this.#all.postMessage({leader: this.#me});
   }
@@ -132,20 +132,20 @@ export class LeaderLink {
   }
 
   #abdicate() {
-    this.#exchange?.close();
-    this.#exchange = this.#leader = null;
+    this.#coordinator?.close();
+    this.#coordinator = this.#leader = null;
     this.#forget([...this.#others.keys()]);
     this.#resign?.();
   }
 
   #hear({asks, leader}) {
-    if (asks && this.#exchange) this.#all.postMessage({leader: this.#me});
-    if (leader && leader !== this.#leader && !this.#exchange) this.#follow(leader);
+    if (asks && this.#coordinator) this.#all.postMessage({leader: this.#me});
+    if (leader && leader !== this.#leader && !this.#coordinator) this.#follow(leader);
   }
 
   #receive(from, message) {
-    if (this.#exchange) {
-      this.#exchange.receive(from, message, (answer) => this.#tell(from, answer));
+    if (this.#coordinator) {
+      this.#coordinator.receive(from, message, (answer) => this.#tell(from, answer));
       if (message.type === "bye") this.#forget([from]);
     } else if (from === this.#leader) this.handlers.message(message);
   }
@@ -163,13 +163,13 @@ export class LeaderLink {
   }
 
   send(message) {
-    if (this.#exchange) this.#exchange.receive(this.#me, message, (answer) => queueMicrotask(() => this.#closed || this.handlers.message(answer)));
+    if (this.#coordinator) this.#coordinator.receive(this.#me, message, (answer) => queueMicrotask(() => this.#closed || this.handlers.message(answer)));
     else if (this.#leader) this.#tell(this.#leader, message);
   }
 
   // Browsers freeze tabs that nobody sees, also one that leads.
   renew() {
-    if (document.visibilityState === "visible" && !this.#exchange) this.#campaign({steal: true});
+    if (document.visibilityState === "visible" && !this.#coordinator) this.#campaign({steal: true});
     return true;
   }
 
@@ -181,10 +181,10 @@ export class LeaderLink {
   }
 }
 
-// Every tab has an exchange of its own.
-export class OwnLink {
+// Every tab has a coordinator of its own.
+export class PageLink {
   static kind = "page";
-  #exchange = new Exchange();
+  #coordinator = new Coordinator();
 
   static possible() {
     return true;
@@ -192,11 +192,11 @@ export class OwnLink {
 
   constructor(handlers) {
     this.handlers = handlers;
-    queueMicrotask(() => this.#exchange && handlers.ready());
+    queueMicrotask(() => this.#coordinator && handlers.ready());
   }
 
   send(message) {
-    this.#exchange.receive("page", message, (answer) => queueMicrotask(() => this.#exchange && this.handlers.message(answer)));
+    this.#coordinator.receive("page", message, (answer) => queueMicrotask(() => this.#coordinator && this.handlers.message(answer)));
   }
 
   renew() {
@@ -204,7 +204,7 @@ export class OwnLink {
   }
 
   close() {
-    this.#exchange.close();
-    this.#exchange = null;
+    this.#coordinator.close();
+    this.#coordinator = null;
   }
 }

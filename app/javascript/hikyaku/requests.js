@@ -11,19 +11,19 @@ export function pauseAfter(failures, {retry = null, retryAfter = 0, random = Mat
 }
 
 // RFC 9110 section 10.2.3: seconds, or a date.
-export function retryAfterOf(response, world) {
+export function retryAfterOf(response, environment) {
   const value = response.headers.get("retry-after") ?? "";
   if (/^\d+$/.test(value)) return Number(value) * SECOND;
-  return Math.max(0, Date.parse(value) - (Date.parse(response.headers.get("date") ?? "") || world.now())) || 0;
+  return Math.max(0, Date.parse(value) - (Date.parse(response.headers.get("date") ?? "") || environment.now())) || 0;
 }
 
 // With a limit of time, since a request may wait for ever for a place among the browser's connections.
-export async function fetchWithin(world, url, init, abort = new AbortController()) {
-  const timer = world.setTimeout(() => abort.abort(), TIMES.answer);
+export async function fetchWithin(environment, url, init, abort = new AbortController()) {
+  const timer = environment.setTimeout(() => abort.abort(), TIMES.answer);
   try {
-    return await world.fetch(url, {cache: "no-store", ...init, signal: abort.signal});
+    return await environment.fetch(url, {cache: "no-store", ...init, signal: abort.signal});
   } finally {
-    world.clearTimeout(timer);
+    environment.clearTimeout(timer);
   }
 }
 

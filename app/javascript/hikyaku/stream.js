@@ -2,7 +2,7 @@
 
 import {thisTab} from "./tab.js";
 import {rightsOf} from "./tokens.js";
-import {WORLD} from "./world.js";
+import {ENVIRONMENT} from "./environment.js";
 
 // One stream that a page wants. `state` is null, "connected", "caught-up", "reconnecting", "gap" or "refused".
 export class Stream {
@@ -65,11 +65,11 @@ const absolute = (url) => new URL(url, globalThis.document?.baseURI ?? globalThi
 const listOf = (value) => (value === undefined || value === null ? [] : [value].flat());
 
 export const Hikyaku = {
-  // The streams behind a door of the application, which are known by signed names.
-  connect({door = "/hikyaku/streams"} = {}) {
-    const want = {door: absolute(door)};
+  // The streams behind a token endpoint of the application, which are known by signed names.
+  connect({endpoint = "/hikyaku/streams"} = {}) {
+    const want = {endpoint: absolute(endpoint)};
     return {
-      door: want.door,
+      endpoint: want.endpoint,
       stream: (name, {cursor = null, ...handlers} = {}) => new Stream({want, name, cursor}, handlers).open(),
     };
   },
@@ -94,7 +94,7 @@ export const Hikyaku = {
   // the turn in which this file was imported.
   configure(options) {
     if ("worker" in options && thisTab.sharing) {
-      WORLD.warn('configure({worker}) comes too late, since the page has streams already. Name the address in <meta name="hikyaku-worker">');
+      ENVIRONMENT.warn('configure({worker}) comes too late, since the page has streams already. Name the address in <meta name="hikyaku-worker">');
     }
     Object.assign(thisTab.options, options);
   },

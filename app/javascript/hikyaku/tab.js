@@ -1,11 +1,11 @@
 import {LIMITS, SECOND, TIMES} from "./limits.js";
-import {LeaderLink, OwnLink, WorkerLink} from "./links.js";
-import {WORLD} from "./world.js";
+import {LeaderLink, PageLink, WorkerLink} from "./links.js";
+import {ENVIRONMENT} from "./environment.js";
 
-// The streams of this page. The exchange may be gone at any time; then they are asked for again, each from where it is.
+// The streams of this page. The coordinator may be gone at any time; then they are asked for again, each from where it is.
 class Tab {
   #name = crypto.randomUUID?.() ?? String(Math.random());
-  #kinds = [WorkerLink, LeaderLink, OwnLink];
+  #kinds = [WorkerLink, LeaderLink, PageLink];
   #link = null;
   #kind = null;
   #welcome = false;
@@ -82,7 +82,7 @@ class Tab {
       try {
         if (Kind.possible(this.options)) link = new Kind(handlers, this.options);
       } catch (error) {
-        WORLD.warn(`tabs cannot share a connection by means of "${Kind.kind}": ${error.message}`);
+        ENVIRONMENT.warn(`tabs cannot share a connection by means of "${Kind.kind}": ${error.message}`);
       }
       this.#link = link;
       this.#kind = Kind.kind;
@@ -199,7 +199,7 @@ class Tab {
     switch (message.type) {
       case "welcome": return this.#begin();
       case "reset": return this.#greet();
-      case "event": this.#deliver(message.ids, {...message.event}); break; // a copy: the exchange may be here, and keeps its own
+      case "event": this.#deliver(message.ids, {...message.event}); break; // a copy: the coordinator may be here, and keeps its own
       case "state": this.#each(message.ids, (stream) => stream.become(message.state, message.detail)); break;
       case "cursor": this.#each(message.ids, (stream) => stream.moveTo(message.cursor)); break;
       case "ask": this.#tellToken(message.id);

@@ -2,7 +2,7 @@
 // module's own address is the bundle's, with all of the application in it.
 
 import {TIMES} from "./limits.js";
-import {WORLD} from "./world.js";
+import {ENVIRONMENT} from "./environment.js";
 
 const OWN_NAME = /\/hikyaku(-[0-9a-f]{7,})?\.js$/; // with the digest of an asset pipeline, or without
 const DEAD = "hikyaku/dead"; // where the browser keeps which file is of no use, and since when
@@ -20,10 +20,10 @@ export function workerFile(configured) {
   const named = globalThis.document?.querySelector("meta[name=hikyaku-worker]")?.content;
   const address = configured || named || own;
   if (!address) {
-    WORLD.warn('one of the tabs holds the connection, and no shared worker: this is a bundle, and the page does not name hikyaku.js. Add <meta name="hikyaku-worker" content="address of hikyaku.js">');
+    ENVIRONMENT.warn('one of the tabs holds the connection, and no shared worker: this is a bundle, and the page does not name hikyaku.js. Add <meta name="hikyaku-worker" content="address of hikyaku.js">');
     return null;
   }
-  return new URL(address, globalThis.document?.baseURI ?? WORLD.base).href;
+  return new URL(address, globalThis.document?.baseURI ?? ENVIRONMENT.base).href;
 }
 
 // Whether a worker of that file was of no use a while ago, in any of the tabs.

@@ -1,19 +1,19 @@
-// Tabs of one browser, as the exchange sees them.
+// Tabs of one browser, as the coordinator sees them.
 
-import {Exchange} from "../../../app/assets/javascripts/hikyaku.js";
-import {World} from "./world.mjs";
-import {Door, Hub, network} from "./hub.mjs";
+import {Coordinator} from "../../../app/assets/javascripts/hikyaku.js";
+import {TestEnvironment} from "./environment.mjs";
+import {FakeTokenEndpoint, Hub, network} from "./hub.mjs";
 
 let tabs = 0;
 
-// A hub, a door, and an exchange between them and tabs.
+// A hub, a token endpoint, and a coordinator between them and tabs.
 export function browser({seed} = {}) {
   const servers = [];
-  const world = new World({fetch: (url, init) => network(...servers)(url, init), seed});
-  const hub = new Hub(world);
-  const door = new Door(world, hub);
-  servers.push(door, hub);
-  return {world, hub, door, exchange: Object.assign(new Exchange(world), {world})};
+  const environment = new TestEnvironment({fetch: (url, init) => network(...servers)(url, init), seed});
+  const hub = new Hub(environment);
+  const endpoint = new FakeTokenEndpoint(environment, hub);
+  servers.push(endpoint, hub);
+  return {environment, hub, endpoint, coordinator: Object.assign(new Coordinator(environment), {environment})};
 }
 
 export class BrowserTab {
@@ -23,26 +23,26 @@ export class BrowserTab {
   speaking = true; // says now and then that it is there
   #ids = 0;
 
-  constructor(exchange, name = `tab ${++tabs}`) {
-    Object.assign(this, {exchange, name});
+  constructor(coordinator, name = `tab ${++tabs}`) {
+    Object.assign(this, {coordinator, name});
     this.say({type: "hello"});
     this.#ping();
   }
 
   #ping() {
-    this.exchange.world.setTimeout(() => {
+    this.coordinator.environment.setTimeout(() => {
       if (this.speaking) this.say({type: "ping"});
       this.#ping();
     }, 25_000);
   }
 
   say(message) {
-    this.exchange.receive(this.name, message, (answer) => this.hear(answer));
+    this.coordinator.receive(this.name, message, (answer) => this.hear(answer));
   }
 
-  // A stream behind the door. `cursor` is the event that the page was rendered at.
-  stream(topic, cursor = null, want = {door: "https://app.test/hikyaku/streams"}) {
-    const name = want.door ? `signed:${topic}:${++this.#ids}` : "*";
+  // A stream behind the token endpoint. `cursor` is the event that the page was rendered at.
+  stream(topic, cursor = null, want = {endpoint: "https://app.test/hikyaku/streams"}) {
+    const name = want.endpoint ? `signed:${topic}:${++this.#ids}` : "*";
     return this.join(name, cursor, want);
   }
 

@@ -1,4 +1,4 @@
-// A hub and a door in memory, with what goes wrong between them and a browser: delays, stalls, cuts.
+// A hub and a token endpoint in memory, with what goes wrong between them and a browser: delays, stalls, cuts.
 
 const encoder = new TextEncoder();
 
@@ -32,8 +32,8 @@ export class Hub {
   beginning = "#beginning"; // the position before any event; another when the hub was restarted
   forgotten = 0; // events that are not retained any more, beside what `history` says
 
-  constructor(world) {
-    this.world = world;
+  constructor(environment) {
+    this.environment = environment;
   }
 
   get lastId() {
@@ -56,7 +56,7 @@ export class Hub {
   }
 
   // `topic`: one or several.
-  publish(topic, data, {type = [topic].flat()[0], id = `#${Math.floor(this.world.random() * 1e15).toString(36)}`} = {}) {
+  publish(topic, data, {type = [topic].flat()[0], id = `#${Math.floor(this.environment.random() * 1e15).toString(36)}`} = {}) {
     const event = {id, topics: [topic].flat(), type, data};
     this.log.push(event);
     for (const stream of this.streams) stream.give(event, (each) => stream.topics.has(each) && !stream.skipped.has(each));
@@ -85,7 +85,7 @@ export class Hub {
   }
 
   async answer(url, {method = "GET", headers = {}, body = "", signal}) {
-    const request = {method, url: new URL(url), headers, body: new URLSearchParams(body), at: this.world.now()};
+    const request = {method, url: new URL(url), headers, body: new URLSearchParams(body), at: this.environment.now()};
     this.requests.push(request);
     await this.#travel(signal);
     if (!this.up) throw new TypeError("connection refused");
@@ -96,14 +96,14 @@ export class Hub {
   #travel(signal) {
     return new Promise((resolve, reject) => {
       const give = () => (signal?.aborted ? reject(new DOMException("aborted", "AbortError")) : resolve());
-      this.world.setTimeout(give, this.delay());
+      this.environment.setTimeout(give, this.delay());
       signal?.addEventListener("abort", give);
     });
   }
 
   #token({headers}) {
     const token = JSON.parse((headers.Authorization ?? "Bearer {}").slice(7));
-    return token.exp * 1000 > this.world.now() ? token : null;
+    return token.exp * 1000 > this.environment.now() ? token : null;
   }
 
   async #subscribe(request, signal) {
@@ -178,7 +178,7 @@ class HubStream {
   constructor(hub, topics, token, signal) {
     this.#hub = hub;
     this.topics = topics;
-    this.capability = `cap ${Math.floor(hub.world.random() * 1e15).toString(36)}`;
+    this.capability = `cap ${Math.floor(hub.environment.random() * 1e15).toString(36)}`;
     hub.streams.add(this);
     this.admit(token);
     signal?.addEventListener("abort", () => this.end(new DOMException("aborted", "AbortError")));
@@ -186,16 +186,16 @@ class HubStream {
 
   admit(token) {
     this.token = token;
-    this.#hub.world.clearTimeout(this.#expiry);
-    this.#expiry = this.#hub.world.setTimeout(() => this.end(null), token.exp * 1000 - this.#hub.world.now());
+    this.#hub.environment.clearTimeout(this.#expiry);
+    this.#expiry = this.#hub.environment.setTimeout(() => this.end(null), token.exp * 1000 - this.#hub.environment.now());
   }
 
   send(text) {
-    const {world} = this.#hub;
-    this.#lastArrival = Math.max(this.#lastArrival, world.now() + this.#hub.delay());
-    world.setTimeout(() => this.#arrive(encoder.encode(text)), this.#lastArrival - world.now());
-    world.clearTimeout(this.#beat);
-    if (this.#hub.heartbeat > 0) this.#beat = world.setTimeout(() => this.#hub.streams.has(this) && this.send(":\n\n"), this.#hub.heartbeat);
+    const {environment} = this.#hub;
+    this.#lastArrival = Math.max(this.#lastArrival, environment.now() + this.#hub.delay());
+    environment.setTimeout(() => this.#arrive(encoder.encode(text)), this.#lastArrival - environment.now());
+    environment.clearTimeout(this.#beat);
+    if (this.#hub.heartbeat > 0) this.#beat = environment.setTimeout(() => this.#hub.streams.has(this) && this.send(":\n\n"), this.#hub.heartbeat);
   }
 
   // Sends an event for those of its topics that are selected.
@@ -208,7 +208,7 @@ class HubStream {
   tell() {
     if (!this.#hub.tells || this.#telling) return;
     this.#telling = true;
-    this.#hub.world.setTimeout(() => {
+    this.#hub.environment.setTimeout(() => {
       this.#telling = false;
       if (this.#hub.streams.has(this)) this.send(": caught up\n\n");
     }, this.#hub.pending());
@@ -223,15 +223,15 @@ class HubStream {
   end(error) {
     if (this.#ended !== undefined) return;
     this.#hub.streams.delete(this);
-    this.#hub.world.clearTimeout(this.#beat);
-    this.#hub.world.clearTimeout(this.#expiry);
+    this.#hub.environment.clearTimeout(this.#beat);
+    this.#hub.environment.clearTimeout(this.#expiry);
     const over = () => {
       this.#ended ??= error;
       this.#serve();
     };
     // An end that is none of the network's comes after what was sent.
     if (error) over();
-    else this.#hub.world.setTimeout(over, Math.max(0, this.#lastArrival - this.#hub.world.now()));
+    else this.#hub.environment.setTimeout(over, Math.max(0, this.#lastArrival - this.#hub.environment.now()));
   }
 
   #serve() {
@@ -253,7 +253,7 @@ class HubStream {
 }
 
 // Exchanges names like "signed:/topic:7" for a token.
-export class Door {
+export class FakeTokenEndpoint {
   url = "https://app.test/hikyaku/streams";
   requests = [];
   lifetime = 600;
@@ -268,18 +268,18 @@ export class Door {
   most = 100; // names
   clock = 0; // seconds by which the server's clock is ahead of the browser's
 
-  constructor(world, hub) {
-    Object.assign(this, {world, hub});
+  constructor(environment, hub) {
+    Object.assign(this, {environment, hub});
   }
 
   async answer(_url, {body, signal}) {
     const {names} = JSON.parse(body);
-    this.requests.push({names, at: this.world.now()});
-    await this.world.wait(this.delay());
+    this.requests.push({names, at: this.environment.now()});
+    await this.environment.wait(this.delay());
     if (signal?.aborted || !this.up) throw new TypeError("no answer");
     if (this.refusing) return response(this.refusing, this.headers);
     if (names.length > this.most) return response(413);
-    const now = this.world.now() / 1000;
+    const now = this.environment.now() / 1000;
     const topics = {};
     const refused = {};
     const failed = [];

@@ -2,12 +2,12 @@
 // published after the event that it was rendered at, all of it, in order, once; or it was told of a gap. Then its page is rendered again:
 // now as it should be, now out of a cache, at the same event as before.
 
-import {Exchange} from "../../../app/assets/javascripts/hikyaku.js";
+import {Coordinator} from "../../../app/assets/javascripts/hikyaku.js";
 import {browser, BrowserTab} from "./browser.mjs";
-import {generator} from "./world.mjs";
+import {generator} from "./environment.mjs";
 
 const TOPICS = ["/a", "/b", "/c", "/d", "/e"];
-// What pages without a door ask for, each by itself: some have something in common.
+// What pages without a token endpoint ask for, each by itself: some have something in common.
 const LISTS = [["/a"], ["/b"], ["/a", "/b"], ["/c", "/d"], ["/d", "/e"], ["/e"], ["/a", "/e", "/c"]];
 
 export async function simulate(seed, {steps = 400, changeable = true, heartbeat = 15_000, history = Infinity, crashes = true, tells = true, forgets = false, lists = false, naming = true} = {}) {
@@ -29,7 +29,7 @@ class Simulation {
     Object.assign(this.hub, {changeable, heartbeat, history, tells, naming});
     if (lists) this.#grantAll();
     this.hub.delay = () => this.#delay();
-    this.door.delay = () => this.#delay();
+    this.endpoint.delay = () => this.#delay();
     this.hub.pending = () => (this.chance() < 0.3 ? this.chance() * 400 : 0);
   }
 
@@ -64,12 +64,12 @@ class Simulation {
   async run(steps) {
     for (let step = 0; step < steps; step += 1) {
       this.#act();
-      await this.world.pass(this.chance() < 0.1 ? this.chance() * 8_000 : this.chance() * 300);
-      this.mostStreams = Math.max(this.mostStreams, this.exchange.connections);
+      await this.environment.pass(this.chance() < 0.1 ? this.chance() * 8_000 : this.chance() * 300);
+      this.mostStreams = Math.max(this.mostStreams, this.coordinator.connections);
       this.pages.forEach((page) => this.#look(page, false));
     }
-    this.hub.up = this.door.up = true;
-    await this.world.pass(180_000);
+    this.hub.up = this.endpoint.up = true;
+    await this.environment.pass(180_000);
     this.pages.forEach((page) => this.#look(page, true));
   }
 
@@ -84,7 +84,7 @@ class Simulation {
     else if (dice < 0.88 && this.hub.streams.size > 0) this.hub.cut([this.#pick([...this.hub.streams])]);
     else if (dice < 0.9) this.hub.finish();
     else if (dice < 0.92) this.#interrupt(this.hub);
-    else if (dice < 0.93) this.#interrupt(this.door);
+    else if (dice < 0.93) this.#interrupt(this.endpoint);
     else if (dice < 0.94 && this.crashes) this.#crash();
     else if (dice < 0.96) this.#nudge();
     else for (let count = 0; count < 5; count += 1) this.#publish();
@@ -92,7 +92,7 @@ class Simulation {
 
   #openPage() {
     if (this.pages.length >= 8) return;
-    const tab = new BrowserTab(this.exchange);
+    const tab = new BrowserTab(this.coordinator);
     this.#render(tab);
   }
 
@@ -120,9 +120,9 @@ class Simulation {
     if (this.forgets) this.#keep(position);
     this.pages.push(page);
     const follow = (list) => page.open && page.readers.push(...this.#follow(tab, list, cursor).map((reader) => Object.assign(reader, {position})));
-    this.world.setTimeout(() => follow(topics), 20 + this.chance() * (this.chance() < 0.1 ? 3_000 : 200));
+    this.environment.setTimeout(() => follow(topics), 20 + this.chance() * (this.chance() < 0.1 ? 3_000 : 200));
     // Elements that came into the page with a part of it.
-    if (this.forgets && this.chance() < 0.3) this.world.setTimeout(() => follow(topics), 20 + this.chance() * 6_000);
+    if (this.forgets && this.chance() < 0.3) this.environment.setTimeout(() => follow(topics), 20 + this.chance() * 6_000);
   }
 
   #position() {
@@ -163,15 +163,15 @@ class Simulation {
   #interrupt(server) {
     server.up = false;
     if (server === this.hub) this.hub.cut();
-    this.world.setTimeout(() => (server.up = true), this.chance() * 6_000);
+    this.environment.setTimeout(() => (server.up = true), this.chance() * 6_000);
   }
 
   // The shared worker is gone, and the tabs turn to another.
   #crash() {
-    this.exchange.close();
-    this.exchange = Object.assign(new Exchange(this.world), {world: this.world});
+    this.coordinator.close();
+    this.coordinator = Object.assign(new Coordinator(this.environment), {environment: this.environment});
     for (const {tab} of this.pages) {
-      tab.exchange = this.exchange;
+      tab.coordinator = this.coordinator;
       tab.rejoin();
     }
     for (const reader of this.pages.flatMap(({readers}) => readers)) reader.states.push("rejoined");

@@ -1,8 +1,8 @@
 // What programs write with the types of hikyaku.js, hikyaku-presence.js, hikyaku-send.js and hikyaku-msgpack.js, and mistakes that these are to notice. Compiled, and never run:
 // where the line after `@ts-expect-error` is no mistake, that is one.
 
-import {EventParser, Exchange, Hikyaku, LIMITS, Stream, pauseAfter} from "hikyaku";
-import type {ExchangeMessage, HikyakuElementEvents, HikyakuEvent, HikyakuStreamSourceElement, Source, State, StateDetail, World} from "hikyaku";
+import {EventParser, Coordinator, Hikyaku, LIMITS, Stream, pauseAfter} from "hikyaku";
+import type {CoordinatorMessage, HikyakuElementEvents, HikyakuEvent, HikyakuStreamSourceElement, Source, State, StateDetail, Environment} from "hikyaku";
 import {Roster} from "hikyaku/presence";
 import {Expiring, Replies, SendError, Throttle, byType, ephemeral, send} from "hikyaku/send";
 import {Malformed, MessagePackParser, MessagePackSource, Timestamp, pack, unpack} from "hikyaku/msgpack";
@@ -15,7 +15,7 @@ declare function show(text: string): void;
 
 // ---- streams
 
-const source: Source = Hikyaku.connect({door: new URL("https://example.com/hikyaku/streams")});
+const source: Source = Hikyaku.connect({endpoint: new URL("https://example.com/hikyaku/streams")});
 const stream: Stream = source.stream("signed", {
   cursor: null,
   onmessage: ({id, type, data, identified}) => show(identified ? id + type : data),
@@ -160,18 +160,18 @@ LIMITS.names = 1;
 show(LIMITS.tabs);
 show(pauseAfter(3, {retry: null, retryAfter: 1_000, random: Math.random}).toFixed());
 
-const world: World = {fetch: (url, init) => fetch(url, init), now: Date.now, random: Math.random, setTimeout: (action, wait) => setTimeout(action, wait), clearTimeout: () => {}, warn: show};
-const exchange = new Exchange(world);
-exchange.receive("a tab", {type: "hello"}, (message: ExchangeMessage) => {
+const environment: Environment = {fetch: (url, init) => fetch(url, init), now: Date.now, random: Math.random, setTimeout: (action, wait) => setTimeout(action, wait), clearTimeout: () => {}, warn: show};
+const coordinator = new Coordinator(environment);
+coordinator.receive("a tab", {type: "hello"}, (message: CoordinatorMessage) => {
   if (message.type === "event") show(message.event.data + message.ids.join());
   if (message.type === "state") show(message.state + message.detail.reason);
 });
-exchange.receive("a tab", {type: "join", readers: [{id: 1, want: {door: "/streams"}, name: "signed", cursor: null, token: null}]}, () => {});
-show(exchange.connections.toFixed());
-exchange.close();
+coordinator.receive("a tab", {type: "join", readers: [{id: 1, want: {endpoint: "/streams"}, name: "signed", cursor: null, token: null}]}, () => {});
+show(coordinator.connections.toFixed());
+coordinator.close();
 // @ts-expect-error a tab says no such thing
-exchange.receive("a tab", {type: "goodbye"}, () => {});
+coordinator.receive("a tab", {type: "goodbye"}, () => {});
 // @ts-expect-error answers go somewhere
-exchange.receive("a tab", {type: "ping"});
-// @ts-expect-error it has no more than that to do with the world
-new Exchange({now: Date.now});
+coordinator.receive("a tab", {type: "ping"});
+// @ts-expect-error it has no more than that to do with the environment
+new Coordinator({now: Date.now});

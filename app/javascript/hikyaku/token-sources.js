@@ -1,4 +1,4 @@
-// Who lets readers in: a door is asked with names, and answers with what they stand for, and a token that grants it.
+// Who lets readers in: a token endpoint is asked with names, and answers with what they stand for, and a token that grants it.
 
 import {SECOND} from "./limits.js";
 import {fetchWithin, retryAfterOf} from "./requests.js";
@@ -20,7 +20,7 @@ export class Failure extends Error {
   }
 }
 
-// The application's door: signed names are exchanged for topics and a token that grants them.
+// The application's token endpoint: signed names are exchanged for topics and a token that grants them.
 //
 //     POST {"names": ["signed", …]} → {"hub": URL, "token": JWT, "expires_at": seconds, "topics": {"signed": topic},
 //                                      "refused": {"signed": reason}, "types": {"signed": type}, "patterns": {"signed": pattern},
@@ -29,13 +29,13 @@ export class Failure extends Error {
 // An event belongs to the topic whose type it has: the type is the topic, unless `types` says another. With a pattern come the
 // hub's own events about the topic's subscriptions, to which the pattern matches. What is answered for a name of `singly` says nothing of
 // other names of its topic, and may be another topic next time. Names of `failed` are to be asked about again.
-export class ApplicationDoor {
-  #world;
+export class TokenEndpoint {
+  #environment;
   #url;
 
-  constructor(world, {door}) {
-    this.#world = world;
-    this.#url = door;
+  constructor(environment, {endpoint}) {
+    this.#environment = environment;
+    this.#url = endpoint;
   }
 
   async ask(names) {
@@ -43,14 +43,14 @@ export class ApplicationDoor {
     let response;
     try {
       // A redirection leads to a page, where somebody is to sign in.
-      response = await fetchWithin(this.#world, this.#url,
+      response = await fetchWithin(this.#environment, this.#url,
         {method: "POST", headers, body: JSON.stringify({names}), credentials: "same-origin", redirect: "manual"});
     } catch {
-      throw new Failure("the door does not answer");
+      throw new Failure("the token endpoint does not answer");
     }
     const {status} = response;
     if (status >= 500 || status === 408 || status === 425 || status === 429) {
-      throw new Failure(`the door answered ${status}`, {status, retryAfter: retryAfterOf(response, this.#world)});
+      throw new Failure(`the token endpoint answered ${status}`, {status, retryAfter: retryAfterOf(response, this.#environment)});
     }
     if (status !== 200) throw new Refusal({401: "unauthorized", 403: "forbidden", 404: "not_found"}[status] ?? "rejected", status);
     return this.#read(names, await response.json().catch(() => null), Date.parse(response.headers.get("date") ?? ""));
@@ -58,8 +58,8 @@ export class ApplicationDoor {
 
   // The life of the token is counted from the server's own time, which is told in whole seconds: the browser's clock may be wrong.
   #read(names, answer, servedAt) {
-    if (typeof answer?.token !== "string" && Object.keys(answer?.topics ?? {none: true}).length > 0) throw new Failure("the door's answer is not understood");
-    const now = Number.isNaN(servedAt) ? this.#world.now() : servedAt;
+    if (typeof answer?.token !== "string" && Object.keys(answer?.topics ?? {none: true}).length > 0) throw new Failure("the token endpoint's answer is not understood");
+    const now = Number.isNaN(servedAt) ? this.#environment.now() : servedAt;
     const lifetime = Math.max(SECOND, Number(answer.expires_at) * SECOND - now - SECOND || Infinity);
     const keys = new Map();
     const refused = new Map();
@@ -77,12 +77,12 @@ export class ApplicationDoor {
   disown() {}
 }
 
-// No door: the page knows the hub, the topics and a token, if it takes one, or how to get one. A name is the list of the matchers.
-export class OpenDoor {
+// No token endpoint: the page knows the hub, the topics and a token, if it takes one, or how to get one. A name is the list of the matchers.
+export class PageTokens {
   #want;
   #disowned = new Set();
 
-  constructor(_world, want) {
+  constructor(_environment, want) {
     this.#want = want;
   }
 

@@ -15,8 +15,8 @@ import {TIMES} from "./limits.js";
 
 const CAUGHT_UP = "caught up";
 
-export class Arrivals {
-  #world;
+export class ArrivalTracker {
+  #environment;
   #tells; // the hub answers
   #openedAt;
   #due = []; // questions, the oldest first
@@ -29,14 +29,14 @@ export class Arrivals {
   // Whether an answer may have been for more questions than one, and there is something that depends on it.
   unsure = false;
 
-  constructor(world, {tells}) {
-    this.#world = world;
+  constructor(environment, {tells}) {
+    this.#environment = environment;
     this.#tells = tells;
-    this.#openedAt = world.now();
+    this.#openedAt = environment.now();
   }
 
   // Something is asked for with a last event id. `matters`: somebody waits for the answer.
-  ask({at = this.#world.now(), matters = true} = {}) {
+  ask({at = this.#environment.now(), matters = true} = {}) {
     const question = {number: ++this.#asked, at, matters, takenAt: Infinity};
     this.#due.push(question);
     this.unsure = false;
@@ -45,7 +45,7 @@ export class Arrivals {
 
   // The hub has done what it was asked for.
   take(question) {
-    question.takenAt = this.#world.now();
+    question.takenAt = this.#environment.now();
   }
 
   // The hub has not, and will not answer.
@@ -80,7 +80,7 @@ export class Arrivals {
 
   // Whether everything has arrived that was sent before this time: for the hub says so, or so much time has passed where it does not.
   certain(time, patience) {
-    return this.#answeredAt > time || (this.#mute && this.#world.now() - Math.max(time, this.#openedAt) > patience);
+    return this.#answeredAt > time || (this.#mute && this.#environment.now() - Math.max(time, this.#openedAt) > patience);
   }
 
   // The same, also where a comment seems to say so: it may be one from before that was late.
@@ -90,7 +90,7 @@ export class Arrivals {
 
   // Whether to ask because of this time, null for none.
   lacks(time) {
-    if (time === null || this.#world.now() <= time || this.since(time, Infinity)) return false;
+    if (time === null || this.#environment.now() <= time || this.since(time, Infinity)) return false;
     return !this.#due.some((question) => question.at > time);
   }
 
@@ -98,7 +98,7 @@ export class Arrivals {
   // not on its way any more. That is wrong where a network holds something back for longer.
   get #mute() {
     const oldest = this.#due.find((question) => question.matters);
-    return !this.#tells || (oldest !== undefined && this.#world.now() - oldest.at > TIMES.drained);
+    return !this.#tells || (oldest !== undefined && this.#environment.now() - oldest.at > TIMES.drained);
   }
 
   #answer() {
@@ -108,7 +108,7 @@ export class Arrivals {
 
   // Had there been anything to say, it had been said.
   #beat() {
-    this.#beatAt = this.#world.now();
+    this.#beatAt = this.#environment.now();
     while (this.#due.length > 0 && this.#due[0].takenAt + TIMES.skew < this.#beatAt) this.#answer();
   }
 }

@@ -1,28 +1,28 @@
-// What one door grants: a token for up to 100 streams, and the trunks that use it.
+// What one token endpoint grants: a token for up to 100 streams, and the connections that use it.
 
-import {Failure, Refusal} from "./doors.js";
+import {Failure, Refusal} from "./token-sources.js";
 import {LIMITS, SECOND, TIMES} from "./limits.js";
 import {parsed, pauseAfter} from "./requests.js";
-import {Trunk} from "./trunk.js";
-import {Sleeper} from "./world.js";
+import {SharedConnection} from "./shared-connection.js";
+import {Sleeper} from "./environment.js";
 
-// The streams that one token grants, and the trunks that carry them: one, but while readers catch up that no trunk can serve
-// for certain. A page that was rendered at some event may want a topic that a trunk carries already, and where that event is in
-// the trunk's order only the hub can tell: so there is a trunk that begins there, until both stand at the same event.
-export class Doorway {
-  #world;
-  #exchange;
-  #door;
-  #hub; // null behind a door
+// The streams that one token grants, and the connections that carry them: one, but while readers catch up that no connection can serve
+// for certain. A page that was rendered at some event may want a topic that a connection carries already, and where that event is in
+// the connection's order only the hub can tell: so there is a connection that begins there, until both stand at the same event.
+export class TokenScope {
+  #environment;
+  #coordinator;
+  #tokenSource;
+  #hub; // null behind a token endpoint
   #sleeper;
   #names = new Map(); // signed name → {key, readers, singly}: whether its key is its own, and may be another when it is asked about again
   #keys = new Map(); // key → {type, matchers}
-  #types = new Map(); // event type → key; of a door
-  #matchers = new Map(); // matcher → the keys that have it; of a hub without a door
+  #types = new Map(); // event type → key; of a token endpoint
+  #matchers = new Map(); // matcher → the keys that have it; of a hub without a token endpoint
   #apart = new Set(); // names that the hub does not take beside the others
-  #trunks = [];
-  #waiting = new Set(); // readers that no trunk takes yet
-  #landings = new Map(); // readers whose own trunk has ended, on their way to the eldest: {trunk, topic, begun, ended}
+  #connections = [];
+  #waiting = new Set(); // readers that no connection takes yet
+  #landings = new Map(); // readers whose own connection has ended, on their way to the eldest: {connection, topic, begun, ended}
   #askAt;
   #limit = LIMITS.names;
   #failures = 0;
@@ -32,21 +32,21 @@ export class Doorway {
   grant = null;
   closed = false;
 
-  constructor(world, exchange, door, {hub = null}) {
-    this.#world = world;
-    this.#exchange = exchange;
-    this.#door = door;
+  constructor(environment, coordinator, tokenSource, {hub = null}) {
+    this.#environment = environment;
+    this.#coordinator = coordinator;
+    this.#tokenSource = tokenSource;
     this.#hub = hub;
-    this.#sleeper = new Sleeper(world);
-    this.#askAt = world.now() + TIMES.gather;
+    this.#sleeper = new Sleeper(environment);
+    this.#askAt = environment.now() + TIMES.gather;
     this.#run();
   }
 
-  // ---- for the exchange
+  // ---- for the coordinator
 
   canTake(name) {
     if (this.#names.has(name)) return true;
-    if (this.#apart.has(name) || (this.namesMatchers && this.#names.size > 0 && this.#exchange.isNameless(this.#hub))) return false;
+    if (this.#apart.has(name) || (this.namesMatchers && this.#names.size > 0 && this.#coordinator.isNameless(this.#hub))) return false;
     const names = [...this.#names.keys(), name];
     if (this.namesMatchers && names.length > 1 && names.flatMap((each) => JSON.parse(each)).length > LIMITS.names) return false;
     return names.length <= this.#limit && JSON.stringify(names).length <= LIMITS.namesLength;
@@ -60,7 +60,7 @@ export class Doorway {
     const entry = this.#names.get(reader.name) ?? {key: null, readers: new Set(), singly: false};
     this.#names.set(reader.name, entry);
     entry.readers.add(reader);
-    reader.doorway = this;
+    reader.scope = this;
     if (!entry.singly && this.grant?.keys.has(entry.key)) {
       this.#admit(reader, entry.key);
       this.#place();
@@ -73,22 +73,22 @@ export class Doorway {
   }
 
   check(reason) {
-    const now = this.#world.now();
+    const now = this.#environment.now();
     if (reason) this.#askAt = Math.min(this.#askAt, now + SECOND);
-    for (const trunk of [...this.#trunks]) trunk.check(reason);
-    if (this.empty && this.#trunks.length === 0) this.close();
+    for (const connection of [...this.#connections]) connection.check(reason);
+    if (this.empty && this.#connections.length === 0) this.close();
     this.#sleeper.poke();
   }
 
   close() {
     this.closed = true;
-    this.#world.clearTimeout(this.#mergeTimer);
-    for (const trunk of [...this.#trunks]) trunk.close();
+    this.#environment.clearTimeout(this.#mergeTimer);
+    for (const connection of [...this.#connections]) connection.close();
     this.#sleeper.poke();
   }
 
-  get trunks() {
-    return this.#trunks.length;
+  get connections() {
+    return this.#connections.length;
   }
 
   // Whether readers wait for a place.
@@ -100,7 +100,7 @@ export class Doorway {
     if (this.waits) this.#place();
   }
 
-  // ---- for its trunks
+  // ---- for its connections
 
   matchers(key) {
     return this.#keys.get(key)?.matchers ?? [];
@@ -119,31 +119,31 @@ export class Doorway {
   }
 
   deliver(readers, event) {
-    this.#exchange.deliver(readers, event);
+    this.#coordinator.deliver(readers, event);
   }
 
   tell(readers, state, detail) {
-    this.#exchange.tell(readers, state, detail);
+    this.#coordinator.tell(readers, state, detail);
   }
 
-  moved(trunk) {
-    this.#exchange.moved(trunk);
+  moved(connection) {
+    this.#coordinator.moved(connection);
   }
 
   // The hub does not take the token.
   refused(grant, status) {
     if (grant !== this.grant) return;
-    this.#door.disown(grant.token);
+    this.#tokenSource.disown(grant.token);
     this.#refusals += 1;
-    if (this.#refusals === 3) this.#world.warn(`the hub refuses the tokens that it is shown (${status})`);
+    if (this.#refusals === 3) this.#environment.warn(`the hub refuses the tokens that it is shown (${status})`);
     this.grant = null;
-    this.#askAt = this.#world.now() + (this.#refusals > 1 ? pauseAfter(this.#refusals, {random: this.#world.random}) : 0);
+    this.#askAt = this.#environment.now() + (this.#refusals > 1 ? pauseAfter(this.#refusals, {random: this.#environment.random}) : 0);
     this.#sleeper.poke();
   }
 
   // The hub does not take what it is asked for. Returns whether it is to be asked for less at once.
   rejected(status, keys) {
-    this.#world.warn(`the hub rejects the subscription (${status})`);
+    this.#environment.warn(`the hub rejects the subscription (${status})`);
     if (this.namesMatchers && keys.length === 1) this.#refuse(keys, "rejected", status);
     return this.namesMatchers && keys.length > 1;
   }
@@ -156,11 +156,11 @@ export class Doorway {
 
   // The hub does not name matchers: what it sends cannot be told apart on one stream.
   separate() {
-    this.#exchange.isNameless(this.#hub, true);
+    this.#coordinator.isNameless(this.#hub, true);
     this.#send([...this.#names.keys()].slice(1));
-    for (const {cargo} of this.#trunks) {
-      cargo.host([]);
-      cargo.drop(cargo.all.filter((topic) => topic.readers.size === 0));
+    for (const {topicSet} of this.#connections) {
+      topicSet.host([]);
+      topicSet.drop(topicSet.all.filter((topic) => topic.readers.size === 0));
     }
   }
 
@@ -174,15 +174,15 @@ export class Doorway {
     this.#place();
   }
 
-  ended(trunk) {
-    this.#trunks = this.#trunks.filter((other) => other !== trunk);
-    if (this.#trunks.length === 1) this.#host(this.#trunks[0], []);
+  ended(connection) {
+    this.#connections = this.#connections.filter((other) => other !== connection);
+    if (this.#connections.length === 1) this.#host(this.#connections[0], []);
     this.#land();
     this.#place();
-    this.#exchange.ended(this);
+    this.#coordinator.ended(this);
   }
 
-  // In a moment: the trunk that says so is in the middle of something.
+  // In a moment: the connection that says so is in the middle of something.
   again(reader) {
     this.#waiting.add(reader);
     queueMicrotask(() => this.#place());
@@ -192,7 +192,7 @@ export class Doorway {
 
   async #run() {
     while (!this.closed) {
-      const now = this.#world.now();
+      const now = this.#environment.now();
       const due = this.#due(now);
       if (due && now >= this.#askAt) await this.#ask(now >= this.#grantedUntil);
       else await this.#sleeper.until(due ? this.#askAt : Math.max(this.#grantedUntil, this.empty ? Infinity : 0));
@@ -214,7 +214,7 @@ export class Doorway {
     const names = this.#namesToAsk();
     const readers = new Set([...this.#names.values()].flatMap((entry) => [...entry.readers]));
     try {
-      const answer = await this.#door.ask(names, readers, refreshing);
+      const answer = await this.#tokenSource.ask(names, readers, refreshing);
       if (!this.closed && !this.#hasOthers(answer.refused)) this.#take(answer);
     } catch (error) {
       if (this.closed) return;
@@ -235,22 +235,22 @@ export class Doorway {
     return true;
   }
 
-  // More names than this door grants at once: some go to another doorway.
+  // More names than this token endpoint grants at once: some go to another token scope.
   #send(names) {
     const readers = names.flatMap((name) => [...this.#names.get(name).readers]);
     for (const name of names) this.#names.delete(name);
     for (const reader of readers) {
       this.#forget(reader);
       reader.key = null;
-      this.#exchange.place(reader);
+      this.#coordinator.place(reader);
     }
   }
 
   #forget(reader) {
     this.#waiting.delete(reader);
     this.#landings.delete(reader);
-    reader.trunk?.remove(reader);
-    reader.doorway = null;
+    reader.connection?.remove(reader);
+    reader.scope = null;
   }
 
   // The newest name of each topic, those whose topics are not known, and those that are asked about singly. Names that nobody has any more are forgotten.
@@ -261,12 +261,12 @@ export class Doorway {
   }
 
   #take({hub, token, lifetime, credentials, keys, refused, failed, singly}) {
-    const now = this.#world.now();
+    const now = this.#environment.now();
     if (failed.size === 0) this.#failures = 0;
     this.#askAt = now;
     // To be refreshed at a moment of its own, so that browsers whose tokens were made together do not all come together.
     const latest = token === this.grant?.token ? this.grant.refreshAt : Infinity;
-    const refreshAt = Math.min(now + lifetime * (0.8 + 0.15 * this.#world.random()), latest);
+    const refreshAt = Math.min(now + lifetime * (0.8 + 0.15 * this.#environment.random()), latest);
     this.grant = {hub, token, credentials, refreshAt, keys: new Set([...keys.values()].map(({key}) => key))};
     for (const [name, {key, type, matchers}] of keys) {
       this.#keys.set(key, {type, matchers});
@@ -278,9 +278,9 @@ export class Doorway {
     const lacking = [...failed].flatMap((name) => this.#alike(name));
     for (const [name, entry] of lacking) this.#settle(entry, null, singly.has(name));
     if (failed.size > 0) this.#fail(lacking.flatMap(([, {readers}]) => [...readers]), new Failure("the application failed", {status: 500}));
-    if ([...refused.values()].includes("unsupported")) this.#world.warn("a class given to turbo_stream_from as channel: cannot be asked; the application's log says why");
+    if ([...refused.values()].includes("unsupported")) this.#environment.warn("a class given to turbo_stream_from as channel: cannot be asked; the application's log says why");
     for (const {key, readers} of this.#names.values()) for (const reader of readers) if (reader.key === null) this.#admit(reader, key);
-    for (const trunk of this.#trunks) trunk.poke();
+    for (const connection of this.#connections) connection.poke();
     this.#place();
   }
 
@@ -296,12 +296,12 @@ export class Doorway {
     for (const reader of entry.readers) {
       if (reader.key === null || reader.key === key) continue;
       this.#forget(reader);
-      Object.assign(reader, {key: null, doorway: this});
+      Object.assign(reader, {key: null, scope: this});
     }
   }
 
   #admit(reader, key) {
-    if (key === null) return; // came while the door was asked
+    if (key === null) return; // came while the token endpoint was asked
     reader.key = key;
     this.#waiting.add(reader);
   }
@@ -309,10 +309,10 @@ export class Doorway {
   #fail(readers, error) {
     const {reason = String(error), status = null, retryAfter = 0} = error;
     this.#failures += 1;
-    const pause = pauseAfter(this.#failures, {retryAfter, random: this.#world.random});
-    this.#askAt = this.#world.now() + pause;
+    const pause = pauseAfter(this.#failures, {retryAfter, random: this.#environment.random});
+    this.#askAt = this.#environment.now() + pause;
     // Those whose stream is open do not notice.
-    const waiting = [...readers].filter((reader) => !reader.trunk?.open && !this.#landings.has(reader));
+    const waiting = [...readers].filter((reader) => !reader.connection?.open && !this.#landings.has(reader));
     this.tell(waiting, "reconnecting", {reason, status, pause});
   }
 
@@ -335,9 +335,9 @@ export class Doorway {
     }
   }
 
-  // ---- trunks
+  // ---- connections
 
-  // Finds a trunk for whoever waits for one.
+  // Finds a connection for whoever waits for one.
   #place() {
     if (this.#placing || this.closed) return;
     this.#placing = true;
@@ -347,28 +347,28 @@ export class Doorway {
   }
 
   #placed(reader) {
-    if (this.#trunks.some((trunk) => !trunk.closed && trunk.place(reader))) return true;
-    const answers = this.#trunks.map((trunk) => trunk.takes(reader));
+    if (this.#connections.some((connection) => !connection.closed && connection.place(reader))) return true;
+    const answers = this.#connections.map((connection) => connection.takes(reader));
     const index = answers.indexOf("now");
-    if (index >= 0) this.#trunks[index].add(reader);
+    if (index >= 0) this.#connections[index].add(reader);
     else if (answers.includes("later") || (answers.includes("never") && this.#mayNotGrow)) return false;
-    else this.#newTrunk().add(reader);
+    else this.#newConnection().add(reader);
     return true;
   }
 
   get #mayNotGrow() {
-    return this.#trunks.length >= LIMITS.trunks || this.#exchange.isCrowded(this);
+    return this.#connections.length >= LIMITS.connections || this.#coordinator.isCrowded(this);
   }
 
-  #newTrunk() {
-    const trunk = new Trunk(this.#world, this);
-    this.#trunks.push(trunk);
-    return trunk;
+  #newConnection() {
+    const connection = new SharedConnection(this.#environment, this);
+    this.#connections.push(connection);
+    return connection;
   }
 
   #scheduleMerge() {
-    if (this.#mergeTimer !== null || (this.#trunks.length < 2 && this.#landings.size === 0)) return;
-    this.#mergeTimer = this.#world.setTimeout(() => {
+    if (this.#mergeTimer !== null || (this.#connections.length < 2 && this.#landings.size === 0)) return;
+    this.#mergeTimer = this.#environment.setTimeout(() => {
       this.#mergeTimer = null;
       this.#land();
       this.#merge();
@@ -376,75 +376,75 @@ export class Doorway {
     }, TIMES.merge);
   }
 
-  // Lets the eldest trunk carry what the younger ones do, and gives it their readers as soon as they stand at the same event.
+  // Lets the eldest connection carry what the younger ones do, and gives it their readers as soon as they stand at the same event.
   #merge() {
-    const [elder, ...younger] = this.#trunks;
-    if (elder?.empty && this.#landings.size === 0 && younger.some((trunk) => trunk.open)) return elder.close();
+    const [elder, ...younger] = this.#connections;
+    if (elder?.empty && this.#landings.size === 0 && younger.some((connection) => connection.open)) return elder.close();
     if (elder) this.#host(elder, younger);
-    for (const trunk of younger) {
-      if (this.#endsBefore(elder, trunk)) continue;
-      for (const key of trunk.cargo.keysRead) if (this.#together(elder, trunk, key)) trunk.cargo.readersOf(key).forEach((reader) => elder.adopt(reader));
-      if (trunk.empty) trunk.close();
+    for (const connection of younger) {
+      if (this.#endsBefore(elder, connection)) continue;
+      for (const key of connection.topicSet.keysRead) if (this.#together(elder, connection, key)) connection.topicSet.readersOf(key).forEach((reader) => elder.adopt(reader));
+      if (connection.empty) connection.close();
     }
   }
 
   #host(elder, younger) {
-    elder.host([...younger.flatMap((trunk) => trunk.cargo.keysRead), ...[...this.#landings.keys()].map((reader) => reader.key)]);
+    elder.host([...younger.flatMap((connection) => connection.topicSet.keysRead), ...[...this.#landings.keys()].map((reader) => reader.key)]);
   }
 
-  // Ends a trunk that has caught up before its readers have a place on the eldest, for which the hub is to be asked: a browser may have no
+  // Ends a connection that has caught up before its readers have a place on the eldest, for which the hub is to be asked: a browser may have no
   // connection left to ask over. Returns whether it could.
-  #endsBefore(elder, trunk) {
-    const begun = trunk.open ? trunk.cargo.caughtUpFrom(trunk.connection) : null;
+  #endsBefore(elder, connection) {
+    const begun = connection.open ? connection.topicSet.caughtUpFrom(connection.response) : null;
     if (begun === null || !elder.open) return false;
-    const topics = new Map(trunk.cargo.keysRead.map((key) => [key, elder.cargo.topic(key)]));
+    const topics = new Map(connection.topicSet.keysRead.map((key) => [key, elder.topicSet.topic(key)]));
     if ([...topics.values()].some((topic) => !topic || topic.steadyAt >= begun)) return false;
-    const ended = this.#world.now();
+    const ended = this.#environment.now();
     for (const [key, topic] of topics) {
-      for (const reader of trunk.cargo.readersOf(key)) {
-        trunk.remove(reader);
-        this.#landings.set(reader, {trunk: elder, topic, begun, ended});
+      for (const reader of connection.topicSet.readersOf(key)) {
+        connection.remove(reader);
+        this.#landings.set(reader, {connection: elder, topic, begun, ended});
       }
     }
     this.#host(elder, []);
-    trunk.close();
+    connection.close();
     elder.sound(ended);
     return true;
   }
 
-  // The reader's trunk had all that was sent before it began. When the eldest has all that was sent before that trunk ended, and
+  // The reader's connection had all that was sent before it began. When the eldest has all that was sent before that connection ended, and
   // nothing of the topic came there in between, the reader lacks nothing, and what comes now is new to it. Otherwise it is placed as anybody.
   #land() {
-    for (const [reader, {trunk, topic, begun, ended}] of [...this.#landings]) {
-      const sound = !trunk.closed && trunk.cargo.topic(reader.key) === topic && topic.steadyAt < begun;
-      if (sound && !trunk.hasAllSince(ended)) {
-        trunk.sound(ended);
+    for (const [reader, {connection, topic, begun, ended}] of [...this.#landings]) {
+      const sound = !connection.closed && connection.topicSet.topic(reader.key) === topic && topic.steadyAt < begun;
+      if (sound && !connection.hasAllSince(ended)) {
+        connection.sound(ended);
         continue;
       }
       this.#landings.delete(reader);
-      if (sound && (topic.lastAt < begun || topic.lastId === reader.cursor)) trunk.adopt(reader);
+      if (sound && (topic.lastAt < begun || topic.lastId === reader.cursor)) connection.adopt(reader);
       else this.#waiting.add(reader);
     }
   }
 
   // At the same event of a topic; or everything has arrived on both that was sent before the last event came on either.
-  #together(elder, trunk, key) {
-    const [here, there] = [elder.cargo.topic(key), trunk.cargo.topic(key)];
-    if (!here || !there || !elder.open || !trunk.open) return false;
+  #together(elder, connection, key) {
+    const [here, there] = [elder.topicSet.topic(key), connection.topicSet.topic(key)];
+    if (!here || !there || !elder.open || !connection.open) return false;
     if (here.lastId !== null && here.lastId === there.lastId) return true;
     const since = Math.max(here.steadyAt, there.steadyAt, here.lastAt, there.lastAt);
-    const unknown = [elder, trunk].filter((each) => !each.hasAllSince(since));
+    const unknown = [elder, connection].filter((each) => !each.hasAllSince(since));
     for (const each of unknown) each.sound(since);
-    return unknown.length === 0 || this.#seemTogether(elder, trunk, here, there, since);
+    return unknown.length === 0 || this.#seemTogether(elder, connection, here, there, since);
   }
 
   // Of hubs that do not tell, a comment says so, sooner than time does; or a shorter time, where others wait for a place. But what
   // came on one connection may be late on the other, so that neither may lack what the other has had since both carry the topic
   // without a gap.
-  #seemTogether(elder, trunk, here, there, since) {
+  #seemTogether(elder, connection, here, there, since) {
     if (there.lastAt >= here.steadyAt && !elder.hasSeen(here, there.lastId)) return false;
-    if (here.lastAt >= Math.max(trunk.connection.openedAt, there.brokenAt) && !trunk.hasSeen(there, here.lastId)) return false;
-    const patience = this.#exchange.waits ? TIMES.impatience : TIMES.drained;
-    return [elder, trunk].every((each) => each.seemsToHaveAllSince(since, patience));
+    if (here.lastAt >= Math.max(connection.response.openedAt, there.brokenAt) && !connection.hasSeen(there, here.lastId)) return false;
+    const patience = this.#coordinator.waits ? TIMES.impatience : TIMES.drained;
+    return [elder, connection].every((each) => each.seemsToHaveAllSince(since, patience));
   }
 }

@@ -3,19 +3,19 @@
 import {SECOND} from "./limits.js";
 import {pauseAfter} from "./requests.js";
 
-export class Attempts {
-  #world;
+export class Backoff {
+  #environment;
   #failures = 0;
   #begunAt = 0;
   at = 0; // the next one is not before
   retry = null; // the pause that the hub has told
 
-  constructor(world) {
-    this.#world = world;
+  constructor(environment) {
+    this.#environment = environment;
   }
 
   begin() {
-    this.#begunAt = this.#world.now();
+    this.#begunAt = this.#environment.now();
   }
 
   succeed() {
@@ -28,13 +28,13 @@ export class Attempts {
 
   // Returns the milliseconds until the next.
   postpone(retryAfter) {
-    const pause = pauseAfter(this.#failures, {retry: this.retry, retryAfter, random: this.#world.random});
-    this.at = this.#world.now() + pause;
+    const pause = pauseAfter(this.#failures, {retry: this.retry, retryAfter, random: this.#environment.random});
+    this.at = this.#environment.now() + pause;
     return pause;
   }
 
   // There is a reason to try at once; but a storm of reasons is no storm of attempts.
   hurry() {
-    this.at = Math.min(this.at, Math.max(this.#world.now(), this.#begunAt + SECOND));
+    this.at = Math.min(this.at, Math.max(this.#environment.now(), this.#begunAt + SECOND));
   }
 }

@@ -2,11 +2,11 @@
 
 import {LIMITS, TIMES} from "./limits.js";
 
-// What a trunk knows of one of its topics.
+// What a connection knows of one of its topics.
 //
 // base       the cursor from which its events came; null: from when it was added
 // joined     the hub has said that the stream carries it
-// at         since when; `question` is what it was asked for with, if it was one: see Arrivals
+// at         since when; `question` is what it was asked for with, if it was one: see ArrivalTracker
 // settled    its events come in order with those of the others. Not so when it was added with a cursor, for which the hub went back,
 //            until it has caught up
 // anchored   the stream's cursor is right for it, too: what comes after that, has come for this topic here, or is to come. Not so
@@ -48,22 +48,22 @@ class Topic {
   }
 }
 
-export class Cargo {
-  #world;
-  #trunk;
-  #doorway;
+export class TopicSet {
+  #environment;
+  #connection;
+  #scope;
   topics = new Map(); // what the stream carries, by key
   newcomers = new Set(); // readers of topics that it is to carry
-  guests = new Set(); // keys that it is to carry for the readers of another trunk
+  guests = new Set(); // keys that it is to carry for the readers of another connection
   leaving = new Map(); // keys of topics taken off, of which events may still be on their way, and by which change
   emptySince;
   oneByOne = false; // topics are added each by itself, since the hub has not taken some together
 
-  constructor(world, trunk, doorway) {
-    this.#world = world;
-    this.#trunk = trunk;
-    this.#doorway = doorway;
-    this.emptySince = world.now();
+  constructor(environment, connection, scope) {
+    this.#environment = environment;
+    this.#connection = connection;
+    this.#scope = scope;
+    this.emptySince = environment.now();
   }
 
   get all() {
@@ -102,20 +102,20 @@ export class Cargo {
   }
 
   query(keys) {
-    const matchers = keys.flatMap((key) => this.#doorway.matchers(key));
+    const matchers = keys.flatMap((key) => this.#scope.matchers(key));
     return new URLSearchParams([...new Map(matchers.map((matcher) => [matcher.join(" "), matcher])).values()]);
   }
 
   // Whether the stream has a matcher of a key already, for another topic, or had until a moment ago.
   shares(key) {
     const others = [...this.topics.keys(), ...this.leaving.keys()].filter((other) => other !== key);
-    const carried = new Set(others.flatMap((other) => this.#doorway.matchers(other)).map((matcher) => matcher.join(" ")));
-    return this.#doorway.matchers(key).some((matcher) => carried.has(matcher.join(" ")));
+    const carried = new Set(others.flatMap((other) => this.#scope.matchers(other)).map((matcher) => matcher.join(" ")));
+    return this.#scope.matchers(key).some((matcher) => carried.has(matcher.join(" ")));
   }
 
   // The topics for which an event is.
   topicsOf(event, matchers) {
-    return [...this.#doorway.keysOf(event, matchers)].map((key) => this.topics.get(key)).filter(Boolean);
+    return [...this.#scope.keysOf(event, matchers)].map((key) => this.topics.get(key)).filter(Boolean);
   }
 
   hasRoomFor(key) {
@@ -132,26 +132,26 @@ export class Cargo {
 
   // Whether a reader's topic can be added from the reader's cursor: "now", "later", "never"; "full" when it is one too many.
   // `connection`: null while there is none.
-  takes(reader, connection) {
+  takes(reader, response) {
     const rivals = [...this.newcomers].filter((other) => other.key === reader.key);
     if (rivals.length > 0) return rivals[0].cursor === reader.cursor ? "now" : "later";
     if (this.topics.has(reader.key) || this.leaving.has(reader.key)) return "never";
     if (!this.hasRoomFor(reader.key)) return "full";
     // What is carried already goes on, and is not sent again from an earlier event on.
-    if (connection) return reader.cursor === null || (connection.capability && !this.shares(reader.key)) ? "now" : "never";
+    if (response) return reader.cursor === null || (response.capability && !this.shares(reader.key)) ? "now" : "never";
     if (this.kept.length > 0 || [...this.newcomers].some((other) => other.cursor !== reader.cursor)) return "later";
     return "now";
   }
 
   welcome(reader) {
-    reader.trunk = this.#trunk;
+    reader.connection = this.#connection;
     this.newcomers.add(reader);
     this.emptySince = null;
   }
 
   // `since`: the number in the history of what it gets next.
   attach(reader, topic, since) {
-    reader.trunk = this.#trunk;
+    reader.connection = this.#connection;
     reader.since = since;
     topic.readers.add(reader);
     topic.emptySince = this.emptySince = null;
@@ -160,17 +160,17 @@ export class Cargo {
   remove(reader) {
     this.newcomers.delete(reader);
     const topic = this.topics.get(reader.key);
-    if (topic?.readers.delete(reader) && topic.readers.size === 0) topic.emptySince = this.#world.now();
-    if (this.empty) this.emptySince = this.#world.now();
-    reader.trunk = null;
+    if (topic?.readers.delete(reader) && topic.readers.size === 0) topic.emptySince = this.#environment.now();
+    if (this.empty) this.emptySince = this.#environment.now();
+    reader.connection = null;
   }
 
   // To be placed again, each from its own cursor.
   sendAway(readers) {
     for (const reader of readers) {
       this.newcomers.delete(reader);
-      reader.trunk = null;
-      this.#doorway.again(reader);
+      reader.connection = null;
+      this.#scope.again(reader);
     }
   }
 
@@ -187,7 +187,7 @@ export class Cargo {
 
   // Topics that nobody has read for a while, or that the token does not grant any more, since nobody reads them.
   idle(grant) {
-    const before = this.#world.now() - TIMES.linger;
+    const before = this.#environment.now() - TIMES.linger;
     const unread = this.all.filter((topic) => topic.emptySince !== null && !this.guests.has(topic.key));
     return unread.filter((topic) => topic.emptySince <= before || !grant.keys.has(topic.key));
   }
@@ -207,7 +207,7 @@ export class Cargo {
   }
 
   #carry(key, {since, ...options}) {
-    const topic = new Topic(key, {...options, at: this.#world.now()});
+    const topic = new Topic(key, {...options, at: this.#environment.now()});
     topic.emptySince = topic.at;
     this.topics.set(key, topic);
     const newcomers = [...this.newcomers].filter((reader) => reader.key === key);
@@ -230,7 +230,7 @@ export class Cargo {
       this.topics.delete(topic.key);
       this.sendAway(topic.readers);
     }
-    if (this.empty) this.emptySince ??= this.#world.now();
+    if (this.empty) this.emptySince ??= this.#environment.now();
   }
 
   // The time from before which everything is here that the readers missed, as the hub has told; null where it has not, or a change of the
@@ -245,7 +245,7 @@ export class Cargo {
   lost({matches, reason, last_event_id: lastEventId}) {
     if (Array.isArray(matches)) {
       const patterns = new Set(matches.map((each) => each?.match));
-      return this.all.filter((topic) => this.#doorway.matchers(topic.key).some(([, pattern]) => patterns.has(pattern)));
+      return this.all.filter((topic) => this.#scope.matchers(topic.key).some(([, pattern]) => patterns.has(pattern)));
     }
     const added = this.all.filter((topic) => reason === "unknown" && !topic.settled && topic.base === lastEventId);
     return added.length > 0 ? added : this.all;

@@ -2,7 +2,7 @@
 
 import {SECOND} from "./limits.js";
 
-export const WORLD = {
+export const ENVIRONMENT = {
   fetch: (...all) => globalThis.fetch(...all),
   now: () => Date.now(),
   random: () => Math.random(),
@@ -14,12 +14,12 @@ export const WORLD = {
 
 // Where a loop waits until it is poked, or until a time has come. A poke that comes before is not lost.
 export class Sleeper {
-  #world;
+  #environment;
   #poked = false;
   #wake = null;
 
-  constructor(world) {
-    this.#world = world;
+  constructor(environment) {
+    this.#environment = environment;
   }
 
   poke() {
@@ -28,12 +28,12 @@ export class Sleeper {
   }
 
   async until(time = Infinity) {
-    const wait = Math.min(time - this.#world.now(), 600 * SECOND);
+    const wait = Math.min(time - this.#environment.now(), 600 * SECOND);
     if (!this.#poked && wait > 0) {
       await new Promise((resolve) => {
-        const timer = this.#world.setTimeout(resolve, wait);
+        const timer = this.#environment.setTimeout(resolve, wait);
         this.#wake = () => {
-          this.#world.clearTimeout(timer);
+          this.#environment.clearTimeout(timer);
           resolve();
         };
       });

@@ -1,6 +1,6 @@
 // A clock that goes when it is told to, and a network that is a function. Chance is repeatable.
 
-export class World {
+export class TestEnvironment {
   #time = 1_700_000_000_000;
   #timers = [];
   #numbers = 0;

@@ -1,13 +1,13 @@
 // The readers of all tabs; lives in the shared worker, or in one of the tabs.
 
-import {ApplicationDoor, Failure, OpenDoor} from "./doors.js";
-import {Doorway} from "./doorway.js";
+import {TokenEndpoint, Failure, PageTokens} from "./token-sources.js";
+import {TokenScope} from "./token-scope.js";
 import {LIMITS, TIMES} from "./limits.js";
-import {WORLD} from "./world.js";
+import {ENVIRONMENT} from "./environment.js";
 
 const originOf = ({grant}) => (grant ? new URL(grant.hub).origin : null);
 
-// What the exchange knows of one tab. A tab that does not read, because it is frozen, is forgotten rather than written to
+// What the coordinator knows of one tab. A tab that does not read, because it is frozen, is forgotten rather than written to
 // for ever; it comes back by itself when it is thawed.
 class Line {
   #post;
@@ -16,10 +16,10 @@ class Line {
   #unreadLength = 0;
   readers = new Map();
 
-  constructor(world, post) {
+  constructor(environment, post) {
     this.#post = post;
-    this.world = world;
-    this.heardAt = world.now();
+    this.environment = environment;
+    this.heardAt = environment.now();
   }
 
   // Returns whether the tab keeps up.
@@ -40,7 +40,7 @@ class Line {
       this.#asked.get(reader.id)?.({token: null});
       this.#asked.set(reader.id, resolve);
       this.send({type: "ask", id: reader.id});
-      this.world.setTimeout(() => resolve({token: null}), TIMES.answer);
+      this.environment.setTimeout(() => resolve({token: null}), TIMES.answer);
     });
     if (typeof token !== "string") throw new Failure("the page gave no token");
     return token;
@@ -52,21 +52,21 @@ class Line {
   }
 }
 
-// The readers of all tabs, and the doorways that they use.
+// The readers of all tabs, and the token scopes that they use.
 //
 // A tab says  hello, join {readers}, leave {ids}, ping, read {count, length}, check {reason}, token {id, token}, bye;
 // and is told welcome, event {ids, event}, state {ids, state, detail}, cursor {ids, cursor}, ask {id}, pong, reset (join again).
-export class Exchange {
-  #world;
+export class Coordinator {
+  #environment;
   #lines = new Map();
-  #doorways = [];
+  #scopes = [];
   #nameless = new Map(); // hub → until when it is known for that
   #marks = new Set();
   #markTimer = null;
   #tickTimer;
 
-  constructor(world = WORLD) {
-    this.#world = world;
+  constructor(environment = ENVIRONMENT) {
+    this.#environment = environment;
     this.#tick();
   }
 
@@ -75,20 +75,20 @@ export class Exchange {
     if (message.type === "hello") this.#welcome(tab, post);
     const line = this.#lines.get(tab);
     if (!line) return message.type === "bye" ? undefined : post({type: "reset"});
-    line.heardAt = this.#world.now();
+    line.heardAt = this.#environment.now();
     this.#obey(tab, line, message);
   }
 
   // How many connections there are, for whoever looks.
   get connections() {
-    return this.#doorways.reduce((sum, doorway) => sum + doorway.trunks, 0);
+    return this.#scopes.reduce((sum, scope) => sum + scope.connections, 0);
   }
 
   close() {
-    this.#world.clearTimeout(this.#tickTimer);
-    this.#world.clearTimeout(this.#markTimer);
-    for (const doorway of this.#doorways) doorway.close();
-    this.#doorways = [];
+    this.#environment.clearTimeout(this.#tickTimer);
+    this.#environment.clearTimeout(this.#markTimer);
+    for (const scope of this.#scopes) scope.close();
+    this.#scopes = [];
     this.#lines.clear();
   }
 
@@ -113,30 +113,30 @@ export class Exchange {
 
   // A hub does not say which matchers selected an event. It may be another one a while later.
   isNameless(hub, yes = false) {
-    if (yes) this.#nameless.set(hub, this.#world.now() + TIMES.dead);
-    return this.#nameless.get(hub) > this.#world.now();
+    if (yes) this.#nameless.set(hub, this.#environment.now() + TIMES.dead);
+    return this.#nameless.get(hub) > this.#environment.now();
   }
 
-  // Whether readers of other doorways of the same hub catch up on a stream of their own: a browser has few connections.
-  isCrowded(doorway) {
-    const origin = originOf(doorway);
-    return origin !== null && this.#doorways.some((other) => other !== doorway && other.trunks > 1 && originOf(other) === origin);
+  // Whether readers of other token scopes of the same hub catch up on a stream of their own: a browser has few connections.
+  isCrowded(scope) {
+    const origin = originOf(scope);
+    return origin !== null && this.#scopes.some((other) => other !== scope && other.connections > 1 && originOf(other) === origin);
   }
 
-  // One of a doorway's trunks has ended.
-  ended(doorway) {
-    for (const other of this.#doorways) if (other !== doorway) other.placeWaiting();
+  // One of a token scope's connections has ended.
+  ended(scope) {
+    for (const other of this.#scopes) if (other !== scope) other.placeWaiting();
   }
 
   get waits() {
-    return this.#doorways.some((doorway) => doorway.waits);
+    return this.#scopes.some((scope) => scope.waits);
   }
 
   // Tabs are told now and then where their readers stand, so that those of quiet topics do not come back with a cursor that
   // the hub has long forgotten.
-  moved(trunk) {
-    this.#marks.add(trunk);
-    this.#markTimer ??= this.#world.setTimeout(() => {
+  moved(connection) {
+    this.#marks.add(connection);
+    this.#markTimer ??= this.#environment.setTimeout(() => {
       this.#markTimer = null;
       for (const each of this.#marks) {
         const readers = each.closed ? [] : each.readersBehind();
@@ -155,7 +155,7 @@ export class Exchange {
 
   #welcome(tab, post) {
     this.#expel(tab);
-    this.#lines.set(tab, new Line(this.#world, post));
+    this.#lines.set(tab, new Line(this.#environment, post));
     post({type: "welcome"});
   }
 
@@ -166,35 +166,35 @@ export class Exchange {
       case "ping": return line.send({type: "pong"});
       case "read": return line.hasRead(message.count, message.length);
       case "token": return line.answer(message);
-      case "check": return this.#doorways.forEach((doorway) => doorway.check(message.reason));
+      case "check": return this.#scopes.forEach((scope) => scope.check(message.reason));
       case "bye": return this.#expel(tab);
     }
   }
 
   #join(line, {id, want, cursor, token, ...said}) {
-    const name = want.door ? said.name : JSON.stringify([...want.matchers].sort());
-    const reader = {id, line, want, name, cursor, token, key: null, state: null, trunk: null, doorway: null};
+    const name = want.endpoint ? said.name : JSON.stringify([...want.matchers].sort());
+    const reader = {id, line, want, name, cursor, token, key: null, state: null, connection: null, scope: null};
     line.readers.set(id, reader);
     this.place(reader);
   }
 
-  // Readers that want something of the same, with the same rights, use one doorway, while it has room.
+  // Readers that want something of the same, with the same rights, use one token scope, while it has room.
   place(reader) {
     const {want, name} = reader;
-    const at = JSON.stringify([want.door, want.hub, want.credentials, want.rights]);
-    let doorway = this.#doorways.find((each) => each.at === at && !each.closed && each.canTake(name));
-    if (!doorway) {
-      const door = new (want.door ? ApplicationDoor : OpenDoor)(this.#world, want);
-      doorway = Object.assign(new Doorway(this.#world, this, door, want), {at});
-      this.#doorways.push(doorway);
+    const at = JSON.stringify([want.endpoint, want.hub, want.credentials, want.rights]);
+    let scope = this.#scopes.find((each) => each.at === at && !each.closed && each.canTake(name));
+    if (!scope) {
+      const tokenSource = new (want.endpoint ? TokenEndpoint : PageTokens)(this.#environment, want);
+      scope = Object.assign(new TokenScope(this.#environment, this, tokenSource, want), {at});
+      this.#scopes.push(scope);
     }
-    doorway.add(reader);
+    scope.add(reader);
   }
 
   #leave(line, id) {
     const reader = line.readers.get(id);
     line.readers.delete(id);
-    reader?.doorway?.remove(reader);
+    reader?.scope?.remove(reader);
   }
 
   #expel(tab) {
@@ -212,16 +212,16 @@ export class Exchange {
 
   // When it is late, the machine has slept, or this has been frozen; then tabs had no chance to speak.
   #tick() {
-    const due = this.#world.now() + TIMES.tick;
-    this.#tickTimer = this.#world.setTimeout(() => {
-      const now = this.#world.now();
+    const due = this.#environment.now() + TIMES.tick;
+    this.#tickTimer = this.#environment.setTimeout(() => {
+      const now = this.#environment.now();
       const slept = now - due > TIMES.doubt;
       for (const line of [...this.#lines.values()]) {
         if (slept) line.heardAt = now;
         else if (now - line.heardAt > TIMES.tabGone) this.#forget(line);
       }
-      for (const doorway of this.#doorways) doorway.check(slept ? "slept" : null);
-      this.#doorways = this.#doorways.filter((doorway) => !doorway.closed);
+      for (const scope of this.#scopes) scope.check(slept ? "slept" : null);
+      this.#scopes = this.#scopes.filter((scope) => !scope.closed);
       this.#tick();
     }, TIMES.tick);
   }
