@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "hikyaku/http/cache/fields"
+require "hikyaku/http/cache/header_fields"
 require "hikyaku/http/proxy"
 require "hikyaku/http/request"
 require "hikyaku/server/relay"
