@@ -20,8 +20,10 @@ class Integration::EnginesAlikeTest < Integration::Test
     /^date: \w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT/ => "date: now",
     /127\.0\.0\.1:\d+/ => "hub"
   }.freeze
-  # Seconds without a byte after which an answer is taken for whole: where its end cannot be told, and where it can.
+  # Seconds without a byte after which an answer is looked at: where its end cannot be told, and where it can.
   SILENCE = {false => 0.15, true => 0.01}.freeze
+  # Seconds for which the rest of an answer may be late.
+  PATIENCE = 30
 
   def setup
     super
@@ -41,17 +43,18 @@ class Integration::EnginesAlikeTest < Integration::Test
 
   test "requests that come in pieces, and in one piece, are answered in order" do
     all = [publish("topic=/a&data=1"), get("/nothing"), publish("topic=/a&data=2&topic="), head("#{PATH}?match=/a"), publish("topic=/b&data=3")].join
-    whole = @hubs.map { |hub| talk(hub, all) }
+    statuses = %w[200 404 400 200 200]
+    whole = ask(all) { |answers| answers.uniq.one? && answers.first.scan("HTTP/1.1 ").size == statuses.size }
     assert_equal whole.first, whole.last
-    assert_equal %w[200 404 400 200 200], whole.last.scan(/HTTP\/1.1 (\d+)/).flatten
-    pieces = @hubs.map { |hub| talk(hub, *all.chars.each_slice(7).map(&:join)) }
+    assert_equal statuses, whole.last.scan(/HTTP\/1.1 (\d+)/).flatten
+    pieces = ask(*all.chars.each_slice(7).map(&:join)) { |answers| answers == whole }
     assert_equal whole, pieces
   end
 
   test "what RFC 9112 does not permit is refused alike" do
     malformed.each do |status, requests|
       requests.each do |request|
-        answers = @hubs.map { |hub| talk(hub, request) }
+        answers = ask(request) { |both| both.all? { |answer| answer.end_with?("[closed]") } }
         assert_equal [status] * 2, answers.map { |answer| answer[%r{\AHTTP/1\.[01] (\d+)}, 1].to_i }, request
         answers.each { |answer| assert answer.end_with?("[closed]"), request }
       end
@@ -197,32 +200,44 @@ class Integration::EnginesAlikeTest < Integration::Test
 
   def by_cookie(token, *headers) = publish("topic=/a&data=x", token: nil, headers: ["Cookie: __Secure-mercure_access_token=#{token}", *headers])
 
-  def ask(request) = @hubs.map { |hub| Thread.new { talk(hub, request) } }.map(&:value)
+  # @yieldparam answers [Array<String>] what has come until now
+  # @yieldreturn [Boolean] whether that is all; by default it is when both hubs say the same
+  # @return [Array<String>] what comes back, without what is random, the headers of each answer in order of their names
+  def ask(*pieces, &all)
+    sockets = @hubs.map { |hub| TCPSocket.new("127.0.0.1", hub.port).tap { |socket| socket.setsockopt(:TCP, :NODELAY, true) } }
+    received = sockets.to_h { |socket| [socket, +"".b] }
+    deadline = now + PATIENCE
+    sockets.map { |socket| Thread.new { send_pieces(socket, pieces) } }.each(&:join)
+    alone = pieces.one? && !pieces.first.start_with?("HEAD")
+    loop do
+      answers = received.map { |socket, bytes| Thread.new { read(socket, bytes, alone: alone).then { |ending| normal(bytes) << ending } } }.map(&:value)
+      return answers if now > deadline || (all ? all.call(answers) : answers.uniq.one?)
+    end
+  ensure
+    sockets.each(&:close)
+  end
 
-  # @return [String] what comes back, without what is random, the headers of each answer in order of their names
-  def talk(hub, *pieces)
-    socket = TCPSocket.new("127.0.0.1", hub.port)
-    socket.setsockopt(:TCP, :NODELAY, true)
+  def send_pieces(socket, pieces)
     pieces.each do |piece|
       socket.write(piece)
       sleep 0.001 if pieces.size > 1
     end
-    read(socket, alone: pieces.one? && !pieces.first.start_with?("HEAD"))
   rescue Errno::EPIPE, Errno::ECONNRESET
-    "the connection was reset"
-  ensure
-    socket&.close
+    nil # what came before is to be read
   end
 
-  def read(socket, alone:)
-    bytes = +"".b
+  # @return [String] how the connection is when no more comes
+  def read(socket, bytes, alone:)
     while socket.wait_readable(bytes.empty? ? 5 : SILENCE.fetch(alone && whole?(bytes)))
-      part = socket.read_nonblock(65_536, exception: false) or break
+      part = socket.read_nonblock(65_536, exception: false) or return "[closed]"
       bytes << part unless part == :wait_readable
     end
-    ended = part.nil? ? "[closed]" : "[open]"
-    normal(bytes) << ended
+    "[open]"
+  rescue Errno::ECONNRESET
+    "[reset]"
   end
+
+  def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
   def whole?(bytes)
     head, content = bytes.split("\r\n\r\n", 2)
@@ -230,7 +245,7 @@ class Integration::EnginesAlikeTest < Integration::Test
   end
 
   def normal(bytes)
-    text = RANDOM.reduce(bytes.force_encoding(Encoding::UTF_8).scrub) { |all, (pattern, stand_in)| all.gsub(pattern, stand_in) }
+    text = RANDOM.reduce(bytes.dup.force_encoding(Encoding::UTF_8).scrub) { |all, (pattern, stand_in)| all.gsub(pattern, stand_in) }
     text.gsub(/(HTTP\/1\.\d \d{3} [^\r]*\r\n)((?:[^\r\n]+\r\n)+)\r\n/) do
       "#{$1}#{$2.lines.uniq.sort.join}\r\n"
     end
