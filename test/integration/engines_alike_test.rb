@@ -206,12 +206,12 @@ class Integration::EnginesAlikeTest < Integration::Test
   def ask(*pieces, &all)
     sockets = @hubs.map { |hub| TCPSocket.new("127.0.0.1", hub.port).tap { |socket| socket.setsockopt(:TCP, :NODELAY, true) } }
     received = sockets.to_h { |socket| [socket, +"".b] }
-    deadline = now + PATIENCE
+    deadline = HttpClient.now + PATIENCE
     sockets.map { |socket| Thread.new { send_pieces(socket, pieces) } }.each(&:join)
     alone = pieces.one? && !pieces.first.start_with?("HEAD")
     loop do
       answers = received.map { |socket, bytes| Thread.new { read(socket, bytes, alone: alone).then { |ending| normal(bytes) << ending } } }.map(&:value)
-      return answers if now > deadline || (all ? all.call(answers) : answers.uniq.one?)
+      return answers if HttpClient.now > deadline || (all ? all.call(answers) : answers.uniq.one?)
     end
   ensure
     sockets.each(&:close)
@@ -236,8 +236,6 @@ class Integration::EnginesAlikeTest < Integration::Test
   rescue Errno::ECONNRESET
     "[reset]"
   end
-
-  def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
   def whole?(bytes)
     head, content = bytes.split("\r\n\r\n", 2)

@@ -69,7 +69,8 @@ class BrokerProcess
     @command = command
     @within = within
     # The last --engine counts.
-    @sanitized = Sanitizers.wanted? && flags.each_cons(2).reduce(ENGINE) { |engine, (flag, value)| (flag == "--engine") ? value : engine } == "c"
+    engine = flags.rindex("--engine")&.then { |at| flags[at + 1] } || ENGINE
+    @sanitized = Sanitizers.wanted? && engine == "c"
     @env = @sanitized ? with_sanitizers(env) : env
     @spawning = spawning
     start
